@@ -50,6 +50,15 @@ export async function webhookHealth({ manager }: DataSource, clientId: string): 
   });
   const recent = newest.filter(({ notifyUrl }) => notifyUrl !== '');
   const attempts = await manager.find(WebhookAttempt, {
+    select: {
+      webhookId: true,
+      number: true,
+      startedAt: true,
+      durationMs: true,
+      responseStatus: true,
+      error: true,
+      diagnosis: true,
+    },
     where: {
       webhookId: In([...recent, ...pending.slice(0, MAX_RECENT)].map(({ id }) => id)),
       durationMs: Not(IsNull()),

@@ -46,9 +46,8 @@ export async function boundedCount<Row extends ObjectLiteral>(
   query: SelectQueryBuilder<Row>,
   most: number,
 ): Promise<{ count: number; isMore: boolean }> {
-  const { length } = await query
-    .select('1', 'one')
-    .limit(most + 1)
-    .getRawMany();
-  return { count: Math.min(length, most), isMore: length > most };
+  const part = query.select('1', 'one').limit(most + 1);
+  const counted = query.createQueryBuilder().select('COUNT(*)', 'count').from(`(${part.getQuery()})`, 'part');
+  const count = Number((await counted.setParameters(part.getParameters()).getRawOne<{ count: string }>())?.count);
+  return { count: Math.min(count, most), isMore: count > most };
 }

@@ -1,8 +1,11 @@
 import { Html, html } from '../html.js';
 import { parseDuration } from '../../values/duration.js';
 
+/** Texts by their names, such as the fields of a form or of an address. */
+export type Texts = Record<string, string>;
+
 /** The address of a page with these fields. Empty ones are left out. */
-export function hrefOf(path: string, fields: Record<string, string>): string {
+export function hrefOf(path: string, fields: Texts): string {
   const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''));
   return query.size === 0 ? path : `${path}?${query}`;
 }
@@ -21,7 +24,7 @@ export interface Field {
   /** `area`: a text of several lines. `check`: a checkbox, whose value is `yes` if it is ticked. */
   type?: 'text' | 'url' | 'email' | 'password' | 'area' | 'check';
   /** The values to choose from, and their texts. Without a value the first one is selected. */
-  options?: Record<string, string> | undefined;
+  options?: Texts | undefined;
   maxLength?: number;
   isRequired?: boolean;
   autocomplete?: string;
@@ -32,20 +35,16 @@ export interface Field {
 export type FormPart = Html | Field;
 
 /** The parts of a form that was refused: its fields have what was given, except for passwords, and their faults by name. */
-export const refilled = (
-  parts: FormPart[],
-  given: Record<string, string>,
-  faults: Record<string, string | undefined>,
-): FormPart[] =>
+export const refilled = (parts: FormPart[], given: Texts, faults: Record<string, string | undefined>): FormPart[] =>
   parts.map((part) => {
     if (part instanceof Html) return part;
     const value = part.type === 'password' ? '' : (given[part.name] ?? '');
     return { ...part, value, fault: faults[part.name] };
   });
 
-export const shownPart = (part: FormPart): Html => (part instanceof Html ? part : inputField(part));
+export const shownPart = (part: FormPart) => (part instanceof Html ? part : inputField(part));
 
-export function inputField(field: Field): Html {
+export function inputField(field: Field) {
   const { name, label, value, fault, hint, type, isRequired } = field;
   if (type === 'check')
     return html`<label class="check"
@@ -68,7 +67,7 @@ function control({
   isRequired,
   autocomplete = 'off',
   list,
-}: Field): Html {
+}: Field) {
   const invalid = fault && html`aria-invalid="true"`;
   if (options)
     return html`<select name="${name}" ${invalid}>
@@ -96,18 +95,26 @@ export const checkField = (name: string, label: string, isChecked: boolean): Fie
   value: isChecked ? 'yes' : '',
 });
 
-export const hiddenField = (name: string, value: string): Html =>
+export const passwordField = (label: string, more: Partial<Field>): Field => ({
+  name: 'password',
+  label,
+  type: 'password',
+  autocomplete: 'new-password',
+  isRequired: true,
+  ...more,
+});
+
+export const hiddenField = (name: string, value: string) =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
 
-export const hiddenFields = (values: Record<string, string>): Html[] =>
-  Object.entries(values).map((field) => hiddenField(...field));
+export const hiddenFields = (values: Texts) => Object.entries(values).map((field) => hiddenField(...field));
 
 /** A field of a filter: how it is shown, and what its text means. */
 export interface FilterField<Value> {
   /** Null: the field is hidden. */
   label: string | null;
   /** The values to choose from, and their texts. */
-  options?: Record<string, string>;
+  options?: Texts;
   /** Null if the text is not a value of the field. */
   read(text: string, now: number): Value | null;
   /** The message for a text that is not a value. */
@@ -129,7 +136,7 @@ export interface Filter<Values> {
 /** Reads a filter. It may have two times, `since` and `until`. */
 export function readFilter<Values extends object>(
   fields: FilterFields<Values>,
-  input: Record<string, string>,
+  input: Texts,
   now: number,
 ): Filter<Values> {
   const filter = { given: {}, values: {}, faults: {} } as Filter<Values>;
@@ -149,11 +156,7 @@ export function readFilter<Values extends object>(
 
 export const hasFault = ({ faults }: Pick<Filter<object>, 'faults'>): boolean => Object.keys(faults).length > 0;
 
-export function filterForm<Values>(
-  path: string,
-  fields: FilterFields<Values>,
-  { given, faults }: Filter<Values>,
-): Html {
+export function filterForm<Values>(path: string, fields: FilterFields<Values>, { given, faults }: Filter<Values>) {
   const shown = (Object.keys(fields) as (keyof Values & string)[]).map((name) => {
     const { label, options, list } = fields[name];
     if (label === null) return given[name] !== '' && hiddenField(name, given[name]);

@@ -129,5 +129,5 @@ export const isOfOtherSite = ({ 'sec-fetch-site': site }: IncomingHttpHeaders): 
 
 export const refused = (): Problem => new PageProblem(403, 'voidForm');
 
-const macOf = (browser: string, purpose: string, message: string): string =>
+const macOf = (browser: string, purpose: string, message: string) =>
   createHmac('sha256', browser).update(`${purpose}\n${message}`).digest('base64url');

@@ -1,8 +1,8 @@
 import { type HttpRequest, rawRequest } from '../exchange.js';
-import { type Html, html } from '../html.js';
+import { html } from '../html.js';
 import { pathOf } from '../oauth-route.js';
 import { Problem } from '../problem.js';
-import { type FormPart, hiddenField, inputField, shownPart } from './fields.js';
+import { type FormPart, hiddenField, inputField, shownPart, type Texts } from './fields.js';
 import { isSealed, seal } from './form-token.js';
 
 /** Who is signed in to the pages of a site. */
@@ -29,6 +29,8 @@ export interface Submission {
   kind?: 'primary' | 'danger';
   /** The text of a checkbox that must be ticked before the form can be sent. The button then warns of a danger. */
   confirm?: string;
+  /** What it does, below its fields. */
+  hint?: string;
   /** Whether those who may not make changes see it too. */
   isForViewers?: boolean;
 }
@@ -46,10 +48,10 @@ export const FORM_FIELD = 'form';
 export function postForm(
   request: HttpRequest,
   path: string,
-  { button, kind, confirm, isForViewers }: Submission,
+  { button, kind, confirm, hint, isForViewers }: Submission,
   parts: FormPart[] = [],
   id?: string,
-): Html | null {
+) {
   const viewer = viewerOf(request);
   if (!isForViewers && !viewer?.mayChange) return null;
   // A request with HTTP Basic has no session to seal the form with. The check of its origin protects it.
@@ -57,10 +59,11 @@ export function postForm(
   return html`<form
     method="post"
     action="${path}"
-    class="${parts.length > 0 || confirm ? 'change' : 'inline'}"
+    class="${parts.length > 0 || hint || confirm ? 'change' : 'inline'}"
     id="${id ?? path}"
   >
     ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))} ${parts.map(shownPart)}
+    ${hint && html`<p class="hint">${hint}</p>`}
     ${confirm && inputField({ name: 'confirmed', label: confirm, type: 'check', isRequired: true })}
     <button class="${kind ?? (confirm ? 'danger' : 'normal')}">${button}</button>
   </form>`;
@@ -70,7 +73,7 @@ export function postForm(
  * The fields of a posted form. Throws 403 unless the form was made for this session and this path. The access check has
  * already checked the origin, and a form with a repeated field was refused with 400.
  */
-export function formFields(request: HttpRequest): Record<string, string> {
+export function formFields(request: HttpRequest): Texts {
   const fields = Object.fromEntries(
     Object.entries((request.body ?? {}) as Record<string, unknown>).filter(
       (entry): entry is [string, string] => typeof entry[1] === 'string',

@@ -1,7 +1,16 @@
 import { type Html, html, type Shown } from '../html.js';
-import { type Filter, type FilterFields, filterForm, hasFault, hrefOf, isSearchable, readFilter } from './fields.js';
+import {
+  type Filter,
+  type FilterFields,
+  filterForm,
+  hasFault,
+  hrefOf,
+  isSearchable,
+  readFilter,
+  type Texts,
+} from './fields.js';
 import { badRequest } from '../problem.js';
-import { type Column, type Columns, notice, table, type WholeColumn, wholeColumns } from './parts.js';
+import { type Columns, notice, table, type WholeColumn, wholeColumns } from './parts.js';
 import { type Action, type Page, type Visit } from './site.js';
 
 const PAGE_SIZE = 50;
@@ -11,7 +20,7 @@ export const MAX_COUNTED = 10_000;
 const MAX_EXPORTED = 100_000;
 const EXPORTED_AT_ONCE = 1_000;
 
-const shownNumber = (count: number): string => count.toLocaleString('en');
+const shownNumber = (count: number) => count.toLocaleString('en');
 
 /** Rows of a list, in its order. */
 export interface Found<Row> {
@@ -50,12 +59,11 @@ export interface Part {
 export interface List<Row, Values extends object, Read extends Filter<Values> = Filter<Values>> {
   path: string;
   title: string;
-  section: string;
-  /** One row and several, such as `client` and `clients`. */
-  noun: [one: string, several: string];
+  /** One row, such as `client`; an `s` makes it several. */
+  noun: string;
   fields: FilterFields<Values>;
   /** Reads the filter. Default: by its fields alone. */
-  filter?(input: Record<string, string>, visit: Visit): Promise<Read>;
+  filter?(input: Texts, visit: Visit): Promise<Read>;
   /** Below the filter. */
   hint?(filter: Read): Html | null;
   read(filter: Read, part: Part, visit: Visit): Promise<Found<Row>>;
@@ -89,21 +97,20 @@ interface ShownRows<Row> extends Found<Row> {
 export function listPage<Row, Values extends object, Read extends Filter<Values> = Filter<Values>>(
   list: List<Row, Values, Read>,
 ): Page {
-  const { path, title, section, noun, fields, nothing, isLive = false, actions = {} } = list;
+  const { path, title, noun, fields, nothing, isLive = false, actions = {} } = list;
 
-  const filterOf = async (input: Record<string, string>, visit: Visit): Promise<Read> =>
+  const filterOf = async (input: Texts, visit: Visit) =>
     list.filter ? list.filter(input, visit) : (readFilter(fields, input, Date.now()) as Read);
 
-  const columnsFor = (visit: Visit): Columns<Row> =>
-    typeof list.columns === 'function' ? list.columns(visit) : list.columns;
+  const columnsFor = (visit: Visit) => (typeof list.columns === 'function' ? list.columns(visit) : list.columns);
 
-  async function content(visit: Visit, filter: Read, input: Record<string, string>): Promise<Html> {
+  async function content(visit: Visit, filter: Read, input: Texts): Promise<Html> {
     const columns = columnsFor(visit);
     const { trail = '', sort = '', after: given = '' } = input;
     const after = isSearchable(given) ? given : '';
     const order = orderOf(columns, sort);
     const { rows, next, isCut, count, isUnsorted } = await rowsOf(visit, filter, order, after);
-    const href = (more: Record<string, string>): string => hrefOf(path, { ...filter.given, sort, ...more });
+    const href = (more: Texts) => hrefOf(path, { ...filter.given, sort, ...more });
     const isFirst = after === '' && Object.values(filter.given).every((text) => text === '');
     const head = ({ name, value }: WholeColumn<Row>) => {
       if (!value) return { content: name };
@@ -150,7 +157,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
       const isFaulty = hasFault(filter);
       const body = html`${await list.above?.(visit, filter)} ${filterForm(path, fields, filter)} ${list.hint?.(filter)}
       ${!isFaulty && (await content(visit, filter, input))}`;
-      return { title, section, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
+      return { title, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
     },
     async file(visit) {
       const filter = await filterOf(visit.query, visit);
@@ -162,7 +169,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
 }
 
 interface Sorting<Row> extends Order {
-  value: NonNullable<Column<Row>['value']>;
+  value: NonNullable<WholeColumn<Row>['value']>;
 }
 
 /** `Name`, or `-Name` for the descending order. Null if no such column has values. */
@@ -175,7 +182,7 @@ function orderOf<Row>(columns: Columns<Row>, text: string): Sorting<Row> | null 
 const collator = new Intl.Collator('en', { numeric: true });
 
 /** Rows without a value come last in both orders. */
-const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>): Row[] =>
+const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>) =>
   rows.toSorted((left, right) => {
     const [one, other] = [value(left), value(right)];
     if (one === null || other === null) return Number(one === null) - Number(other === null);
@@ -188,9 +195,9 @@ const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sor
 
 const exactly = (count: number): Count => ({ count, isMore: false });
 
-function counted([one, several]: [string, string], count: Count | null): string {
-  if (count === null) return several;
-  const text = `${shownNumber(count.count)} ${count.count === 1 ? one : several}`;
+function counted(noun: string, count: Count | null) {
+  if (count === null) return `${noun}s`;
+  const text = `${shownNumber(count.count)} ${noun}${count.count === 1 ? '' : 's'}`;
   if (!count.isMore) return text;
   return `${count.count === MAX_COUNTED ? 'More than' : 'At least'} ${text}`;
 }
@@ -199,13 +206,7 @@ function counted([one, several]: [string, string], count: Count | null): string 
 const MAX_TRAIL = 20;
 
 /** `trail`: where the pages before this one begin, as far as the browser came from them. */
-function pager(
-  href: (more: Record<string, string>) => string,
-  after: string,
-  trail: string[],
-  next: string | null,
-  isCut?: boolean,
-): Html | null {
+function pager(href: (more: Texts) => string, after: string, trail: string[], next: string | null, isCut?: boolean) {
   if (after === '' && next === null) return null;
   const onward = [...trail, after].filter(Boolean).slice(-MAX_TRAIL).join(' ');
   return html`<nav class="pager" aria-label="Pages">
@@ -233,12 +234,12 @@ async function* csvLines<Row>(
   } while (after !== null);
 }
 
-const line = (cells: string[]): string => `${cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(',')}\r\n`;
+const line = (cells: string[]) => `${cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(',')}\r\n`;
 
 /** An apostrophe keeps a spreadsheet from running a text that begins like a formula. */
-function cell<Row>({ value, time }: WholeColumn<Row>, row: Row): string {
+function cell<Row>({ value, isTime }: WholeColumn<Row>, row: Row) {
   const content = value?.(row) ?? null;
   if (content === null) return '';
-  if (time) return new Date(content).toISOString();
+  if (isTime) return new Date(content).toISOString();
   return typeof content === 'string' && /^[=+\-@\t\r]/.test(content) ? `'${content}` : String(content);
 }

@@ -9,7 +9,7 @@ import { FASTIFY_ROUTE_CONFIG, isAuthPath, NO_STORE, oauthRoute, pathOf } from '
 import { Problem } from '../problem.js';
 import { documentOf, inlineStyle, ISOLATION_HEADERS, PLAIN_STYLE } from './page-frame.js';
 
-const styleOf = (color: string): string => `${PLAIN_STYLE}
+const styleOf = (color: string) => `${PLAIN_STYLE}
 html{border-top:.4rem solid ${color};background:Canvas;color:CanvasText}
 body{max-width:34rem;padding:0 1rem;overflow-wrap:anywhere}
 header{padding:1.2rem 0;font-size:1.1rem;font-weight:600}
@@ -97,7 +97,7 @@ export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Pro
 }
 
 /** Apart from a {@link PageProblem} and from errors of this server, errors are for developers and stay English. */
-function errorText(texts: MemberTexts, problem: Problem): string {
+function errorText(texts: MemberTexts, problem: Problem) {
   if (problem instanceof PageProblem) return filled(texts[problem.text], problem.values);
   const status = problem.getStatus();
   return status === 429 || status >= 500 ? texts.busy : problem.detail;

@@ -25,7 +25,7 @@ const UTC = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: '
  * A time in UTC, and how far it is from now. Scripts show it in the zone of the browser. `at`: milliseconds since 1970,
  * or a time in ISO 8601. Null for null.
  */
-export function time(at: number | string | null): Html | null {
+export function time(at: number | string | null) {
   if (at === null) return null;
   const date = new Date(at);
   const exact = date.toISOString();
@@ -40,13 +40,13 @@ export function time(at: number | string | null): Html | null {
 const SHORT_LENGTH = 8;
 
 /** The end of an id, because ids of the same time begin alike. The whole id is its title, and scripts offer to copy it. */
-export const shortId = (id: string): Html =>
+export const shortId = (id: string) =>
   html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
 
 export const shortened = (id: string): string => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);
 
 /** A button that copies `text`. It is shown only where scripts run. */
-export const copyButton = (text: string, label = 'Copy'): Html =>
+export const copyButton = (text: string, label = 'Copy') =>
   html`<button type="button" class="copy" data-copy="${text}" aria-label="${label} ${shortened(text)}" hidden>
     ${label}
   </button>`;
@@ -66,18 +66,18 @@ const KINDS: Record<string, Kind> = {
 };
 
 /** PENDING, SUCCESS, FAILED, or another word of a state. Without `kind` the word decides on the colour. */
-export const statusBadge = (status: string, kind?: Kind | 'neutral'): Html =>
+export const statusBadge = (status: string, kind?: Kind | 'neutral') =>
   html`<span class="badge ${kind ?? KINDS[status] ?? 'neutral'}">${status}</span>`;
 
 /** Says what would be here. */
-export const emptyState = (text: string | Html): Html => html`<div class="empty"><p>${text}</p></div>`;
+export const emptyState = (text: string | Html) => html`<div class="empty"><p>${text}</p></div>`;
 
 /** The detail of a problem as a sentence for a page. */
 export const sentence = (detail: string): string =>
   detail.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase()).replace(/([^.?!])$/, '$1.');
 
 /** A message at the top of a page. Screen readers announce a bad one at once. */
-export const notice = (kind: Kind, content: Html | string, action: Html | null = null): Html =>
+export const notice = (kind: Kind, content: Html | string, action?: Html | null) =>
   html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}">
     <p>${content}</p>
     ${action}
@@ -85,39 +85,56 @@ export const notice = (kind: Kind, content: Html | string, action: Html | null =
 
 /** What a cell, a tile or a fact shows. Null in a cell is a dash. */
 export type Content = Html | string | number | null;
-type Cell<Row> = (row: Row) => Content;
+
+/** How a row is read: by a function, or by the name of a field. */
+type Reading<Row, Value> = ((row: Row) => Value) | FieldName<Row, Value>;
+type FieldName<Row, Value> = {
+  [Name in keyof Row & string]: Row[Name] extends Value ? Name : never;
+}[keyof Row & string];
 
 /** A column of a table. A list sorts by the values of its columns, and its file has them. */
 export interface Column<Row> {
-  value?: ((row: Row) => string | number | null) | undefined;
+  value?: Reading<Row, string | number | null>;
   /** What is shown instead of the value. */
-  cell?: Cell<Row>;
+  cell?: (row: Row) => Content;
   /** The same for figures, which are aligned at the right. A figure that is no {@link Html} is the value too. */
-  number?: Cell<Row>;
+  number?: Reading<Row, Content>;
   /** The value is a time, in milliseconds since 1970. */
-  time?: (row: Row) => number | null;
+  time?: Reading<Row, number | null>;
 }
 
-/** The columns of a table by their names. A column that is only a cell has no value. */
-export type Columns<Row> = Record<string, Cell<Row> | Column<Row>>;
+/** The columns of a table by their names. A function is only a cell and has no value; a name is that of a field. */
+export type Columns<Row> = Record<string, Reading<Row, Content> | Column<Row>>;
 
 /** A column with its name and with what it shows. Without a value a list cannot be sorted by it. */
-export interface WholeColumn<Row> extends Column<Row> {
+export interface WholeColumn<Row> {
   name: string;
-  cell: Cell<Row>;
+  cell: (row: Row) => Content;
+  value?: (row: Row) => string | number | null;
+  isNumber?: boolean;
+  isTime?: boolean;
 }
 
 export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
   Object.entries(columns).map(([name, column]) => {
-    const given: Column<Row> = typeof column === 'function' ? { cell: column } : column;
-    const { number, time: at = () => null, value } = given;
-    const figure = (row: Row) => {
-      const content = number?.(row) ?? null;
-      return content instanceof Html ? null : content;
+    if (typeof column === 'function') return { name, cell: column };
+    const { value, cell, number, time: at } = typeof column === 'string' ? { value: column } : (column as Column<Row>);
+    const read = readerOf<Row>(value ?? at ?? number);
+    const shown = number ? readerOf<Row>(number) : read;
+    return {
+      name,
+      cell: cell ?? (at ? (row) => time(read(row) as number | null) : shown),
+      value: (row) => {
+        const content = read(row);
+        return content instanceof Html ? null : content;
+      },
+      isNumber: number !== undefined,
+      isTime: at !== undefined,
     };
-    const cell = number ?? value ?? ((row) => time(at(row)));
-    return { cell, ...given, name, value: value ?? given.time ?? (number && figure) };
   });
+
+const readerOf = <Row>(reading: Reading<Row, Content> | keyof Row | undefined) =>
+  typeof reading === 'function' ? reading : (row: Row) => row[reading as keyof Row] as Content;
 
 /** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. */
 export function table<Row>(
@@ -125,12 +142,12 @@ export function table<Row>(
   rows: Row[],
   nothing: string | Html = '',
   head: (column: WholeColumn<Row>) => { content: Shown; order?: Shown } = ({ name }) => ({ content: name }),
-): Html {
+) {
   if (rows.length === 0) return emptyState(nothing);
   const shown = wholeColumns(columns).map((column) => ({
     ...column,
     ...head(column),
-    numeric: column.number && html` class="n"`,
+    numeric: column.isNumber && html` class="n"`,
   }));
   return html`<table role="table">
     <thead role="rowgroup">
@@ -155,7 +172,7 @@ export function table<Row>(
 }
 
 /** Figures by their names. One that stands out has a kind. Null: not known. */
-export const tiles = (figures: Record<string, Content | [figure: Content, kind: Kind | null]>): Html =>
+export const tiles = (figures: Record<string, Content | [figure: Content, kind: Kind | null]>) =>
   html`<dl class="tiles">
     ${Object.entries(figures).map(([name, value]) => {
       const [figure, kind] = Array.isArray(value) ? value : [value, null];
@@ -167,7 +184,7 @@ export const tiles = (figures: Record<string, Content | [figure: Content, kind: 
   </dl>`;
 
 /** A list of values by their names, without those that are null. */
-export const facts = (values: Record<string, Content | undefined>): Html =>
+export const facts = (values: Record<string, Content | undefined>) =>
   html`<dl class="facts">
     ${Object.entries(values).map(
       ([name, value]) =>
@@ -178,14 +195,13 @@ export const facts = (values: Record<string, Content | undefined>): Html =>
   </dl>`;
 
 /** The state of a client, a member or an operator. */
-export const stateOf = (disabledAt: number | null): Html => statusBadge(disabledAt === null ? 'active' : 'disabled');
+const stateName = ({ disabledAt }: { disabledAt: number | null }) => (disabledAt === null ? 'active' : 'disabled');
 
-export const STATE: Column<{ disabledAt: number | null }> = {
-  value: ({ disabledAt }) => (disabledAt === null ? 'active' : 'disabled'),
-  cell: ({ disabledAt }) => stateOf(disabledAt),
-};
+export const stateOf = (row: { disabledAt: number | null }) => statusBadge(stateName(row));
 
-export const stateSince = (disabledAt: number | null): Html =>
-  html`${stateOf(disabledAt)}${disabledAt && html` since ${time(disabledAt)}`}`;
+export const STATE = { value: stateName, cell: stateOf };
 
-export const copiedId = (id: string): Html => html`<span class="id">${id} ${copyButton(id)}</span>`;
+export const stateSince = (row: { disabledAt: number | null }) =>
+  html`${stateOf(row)}${row.disabledAt && html` since ${time(row.disabledAt)}`}`;
+
+export const copiedId = (id: string) => html`<span class="id">${id} ${copyButton(id)}</span>`;

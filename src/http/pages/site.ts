@@ -2,15 +2,15 @@ import type { Actor } from '../../values/actor.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
 import { type Html, html } from '../html.js';
 import { conflict, notFound, Problem, unprocessable } from '../problem.js';
-import { type FormPart, hiddenField, hrefOf, refilled } from './fields.js';
+import { type FormPart, hiddenField, hrefOf, refilled, type Texts } from './fields.js';
 import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
 
 export interface View {
   title: string;
   body: Html;
-  /** The section of the site; left out for a page that belongs to none. */
-  section?: string;
+  /** The section of the site. Default: that of the page. */
+  section?: string | undefined;
   /** The search text, shown again in the search field. */
   query?: string;
   /** Reloads the body while the page is open, if scripts run. */
@@ -23,6 +23,8 @@ export interface View {
 export interface Page<Subject = unknown> {
   /** Such as `/ops/members/:id`. */
   path: string;
+  /** The section of the site. Default: what the path has after the home, such as `members`. */
+  section?: string;
   /** Reads what the page shows and its forms change. Without it, no form checks whether somebody else changed a value. */
   read?(visit: Visit): Promise<Subject>;
   /** The page, or the address of another one. */
@@ -32,7 +34,7 @@ export interface Page<Subject = unknown> {
   /** The lines of the file at the address of the page with `.csv` behind it. */
   file?(visit: Visit): Promise<AsyncIterable<string>>;
   /** What the page says after an action of another page, by the action's name. */
-  notices?: Record<string, string>;
+  notices?: Texts;
 }
 
 export const definePage = <Subject>(page: Page<Subject>): Page => page;
@@ -46,15 +48,15 @@ export interface Action<Subject = unknown> extends Submission {
   /** What the page says after it. */
   done?: string;
   /** Afterwards the browser is redirected to the page, with the range that the form has, and the page says what was done. */
-  run?(fields: Record<string, string>, visit: Visit): Promise<unknown>;
+  run?(fields: Texts, visit: Visit): Promise<unknown>;
   /** Shows a page that has no address of its own, such as a new secret, or redirects to another page. */
-  answer?(fields: Record<string, string>, visit: Visit): Promise<View | string>;
+  answer?(fields: Texts, visit: Visit): Promise<View | string>;
 }
 
 /** A form that was refused: its action, what was given, and why. The page is shown again with it. */
 export interface Refusal {
   form: string;
-  given: Record<string, string>;
+  given: Texts;
   problem: Problem;
 }
 
@@ -80,11 +82,11 @@ export class Visit {
 
   /** What the page is about: the only parameter in its address. Empty if it has none. */
   get id(): string {
-    return Object.values(this.request.params as Record<string, string>)[0] ?? '';
+    return Object.values(this.request.params as Texts)[0] ?? '';
   }
 
   /** The texts in the address, without white space around them. A repeated one counts as not given. */
-  get query(): Record<string, string> {
+  get query(): Texts {
     const texts = Object.entries(this.request.query as Record<string, unknown>);
     return Object.fromEntries(texts.map(([name, text]) => [name, typeof text === 'string' ? text.trim() : '']));
   }
@@ -115,6 +117,10 @@ export class Visit {
   /** Where the site begins: `/ops` or `/portal`. */
   get home(): string {
     return this.page.path.replace(/(?<=.)\/.*/, '');
+  }
+
+  get section(): string {
+    return this.page.section ?? this.page.path.split('/')[2] ?? 'overview';
   }
 
   get mayChange(): boolean {
@@ -163,7 +169,7 @@ export class Visit {
   }
 
   /** What was given in a form of this page that was refused; null if it was not. */
-  givenIn(form: string): Record<string, string> | null {
+  givenIn(form: string): Texts | null {
     return this.refusal?.form === form ? this.refusal.given : null;
   }
 
@@ -191,7 +197,7 @@ export class Visit {
   }
 
   /** 409 if somebody has changed a value that the form has shown. */
-  private async checkSeen({ fields }: Action, seen: string | undefined): Promise<void> {
+  private async checkSeen({ fields }: Action, seen: string | undefined) {
     if (seen === undefined) return;
     const before = new URLSearchParams(seen);
     const present = seenIn(fields?.(await this.page.read?.(this), this) ?? []);
@@ -217,7 +223,7 @@ export class Visit {
 /** The field with the values that a form has shown. */
 const SEEN_FIELD = 'seen';
 
-const seenIn = (parts: FormPart[]): string =>
+const seenIn = (parts: FormPart[]) =>
   String(
     new URLSearchParams(
       parts.flatMap((part) => ('name' in part ? [[part.name, part.seen ?? part.value ?? ''] as [string, string]] : [])),
@@ -236,7 +242,7 @@ export function faultText({ errors, detail }: Problem): string {
 }
 
 /** The fault belongs to the field that it names, otherwise to the first one. */
-function faultsOf({ problem }: Refusal, parts: FormPart[]): Record<string, string> {
+function faultsOf({ problem }: Refusal, parts: FormPart[]): Texts {
   const fault = faultText(problem);
   const names = parts.flatMap((part) => ('name' in part ? part.name : []));
   const [faulty = ''] = [...names.filter((name) => fault.startsWith(`The ${name} `)), ...names];

@@ -43,13 +43,17 @@ export class CachedQuery<T> {
 export class CachedQueries<Of, T> {
   private readonly queries = new LRUCache<string, CachedQuery<T>>({ max: 100 });
 
-  constructor(private readonly query: (of: Of) => Promise<T>) {}
+  constructor(private readonly query: (value: Of) => Promise<T>) {}
 
-  get(of: Of): Promise<T | null> {
-    const key = JSON.stringify(of);
-    const query = this.queries.get(key) ?? new CachedQuery(() => this.query(of));
+  of(value: Of): CachedQuery<T> {
+    const key = JSON.stringify(value);
+    const query = this.queries.get(key) ?? new CachedQuery(() => this.query(value));
     this.queries.set(key, query);
-    return query.get();
+    return query;
+  }
+
+  get(value: Of): Promise<T | null> {
+    return this.of(value).get();
   }
 
   clear(): void {

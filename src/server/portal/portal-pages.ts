@@ -53,14 +53,13 @@ export class PortalPages {
           ${healthTable(details.health, PORTAL_PATH)}
           <h2>Notifications</h2>
           ${notifications(visit, details)}`;
-        return { title: 'Overview', section: 'overview', body, isLive: true };
+        return { title: 'Overview', body, isLive: true };
       },
     },
     listPage<UndeliveredNotification, object>({
       path: `${PORTAL_PATH}/missed`,
       title: 'Missed',
-      section: 'missed',
-      noun: ['notification', 'notifications'],
+      noun: 'notification',
       fields: {},
       hint: () =>
         html`<p class="hint">
@@ -76,7 +75,7 @@ export class PortalPages {
       count: () => Promise.resolve(null),
       columns: {
         Notification: { value: idOf, cell: (row) => webhookLink(idOf(row), PORTAL_PATH) },
-        Body: { value: ({ body }) => body, cell: ({ body }) => html`<code>${body}</code>` },
+        Body: { value: 'body', cell: ({ body }) => html`<code>${body}</code>` },
       },
       nothing: ['Nothing was missed.', ''],
     }),
@@ -91,8 +90,8 @@ export class PortalPages {
           </form>
           ${table(
             {
-              Currency: ({ currencyCode }) => currencyCode,
-              Completed: { number: ({ count }) => count },
+              Currency: 'currencyCode',
+              Completed: { number: 'count' },
               'To pay': { number: ({ payableAmount }) => (Number(payableAmount) / 100).toFixed(2) },
             },
             currencies,
@@ -100,14 +99,13 @@ export class PortalPages {
           )}
           <h2>The newest orders</h2>
           ${table(orderColumns(PORTAL_PATH), await this.details.orders(clientId, MAX_ORDERS), 'Your orders will be here.')}`;
-        return { title: 'Orders', section: 'orders', body };
+        return { title: 'Orders', body };
       },
     },
     listPage<ListedEvent, object>({
       path: `${PORTAL_PATH}/record`,
       title: 'Record',
-      section: 'record',
-      noun: ['event', 'events'],
+      noun: 'event',
       fields: {},
       hint: () => html`<p class="hint">Who signed in here, and what was done here or by the API.</p>`,
       read: async (_, part, { actor }) => {
@@ -116,10 +114,10 @@ export class PortalPages {
       },
       count: () => Promise.resolve(null),
       columns: {
-        When: { time: ({ createdAt }) => createdAt },
-        'Did what': { value: ({ action }) => action, cell: ({ action }) => actionWords(action) },
-        'To what': { value: ({ subject }) => subject },
-        From: { value: ({ address }) => address },
+        When: { time: 'createdAt' },
+        'Did what': { value: 'action', cell: ({ action }) => actionWords(action) },
+        'To what': 'subject',
+        From: 'address',
       },
       nothing: ['Sign-ins and changes will be listed here.', ''],
       cut,

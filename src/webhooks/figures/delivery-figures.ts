@@ -55,18 +55,20 @@ export class DeliveryFigures {
     return new Map(rows.map((row) => [Number(row.period), sumsOf(row)]));
   }
 
-  /** The attempts at every host from `since` until `until`, those with the most failures first. */
-  async hosts(since: number, until: number, most: number): Promise<HostFigures[]> {
-    // Counting distinct clients would sort all rows.
-    const { rows } = await runSql(
-      this.dataSource,
-      (parameter) => `
-        SELECT host, COUNT(*) AS clients, ${SELECTED_OF_HOSTS} FROM (
-          SELECT host, client_id, ${SELECTED_OF_HOSTS} FROM ${this.table}
-          WHERE starts_at >= ${parameter(since)} AND starts_at < ${parameter(until)} AND client_id <> '' GROUP BY host, client_id) AS by_client
-        GROUP BY host
-        ORDER BY failures DESC, attempts DESC, host LIMIT ${most}`,
-    );
+  /**
+   * The attempts at every host from `since` until `until`, those with the most failures first. Without `countsClients`, which
+   * takes a third of the time, the number of clients is 0.
+   */
+  async hosts(since: number, until: number, most: number, countsClients = true): Promise<HostFigures[]> {
+    const { rows } = await runSql(this.dataSource, (parameter) => {
+      const found = `${this.table} WHERE starts_at >= ${parameter(since)} AND starts_at < ${parameter(until)} AND client_id <> ''`;
+      // Counting distinct clients would sort all rows.
+      const byClient = `(SELECT host, client_id, ${SELECTED_OF_HOSTS} FROM ${found} GROUP BY host, client_id) AS by_client`;
+      return `
+        SELECT host, ${countsClients ? 'COUNT(*)' : 0} AS clients, ${SELECTED_OF_HOSTS}
+        FROM ${countsClients ? byClient : found} GROUP BY host
+        ORDER BY failures DESC, attempts DESC, host LIMIT ${most}`;
+    });
     return rows.map((row) => ({
       host: String(row.host),
       clients: Number(row.clients),

@@ -18,6 +18,8 @@ export interface WebhookCriteria {
   since: number | null;
   /** Made before this time. */
   until: number | null;
+  /** Ended at this time or later. */
+  endedSince?: number | null;
   /** Only FAILED webhooks that a later webhook of the same order followed, or did not follow. */
   isSentAgain: boolean | null;
   /** Made by this request to resend many. */
@@ -38,12 +40,13 @@ export const ANY_WEBHOOK: WebhookCriteria = {
 /** SQL conditions on the row `w` that no index supports. Each row that is read costs time. */
 export function rowConditions(
   dataSource: DataSource,
-  { host, reason, isSentAgain = null, resendId, asOf }: Partial<WebhookCriteria> & { asOf?: string },
+  { host, reason, endedSince, isSentAgain = null, resendId, asOf }: Partial<WebhookCriteria> & { asOf?: string },
   parameter: Parameter,
 ): string[] {
   return [
     host && isAtHost(dataSource, 'w.notify_url', host, parameter),
     reason && failedBy(dataSource, reason, parameter),
+    endedSince && `w.finished_at >= ${parameter(endedSince)}`,
     isSentAgain !== null && sentAgain(dataSource, isSentAgain, 'w', asOf && parameter(asOf)),
     resendId && madeBy(dataSource, parameter(resendId)),
   ].filter((condition) => typeof condition === 'string');

@@ -37,9 +37,14 @@ export class WebhookList {
   async page(criteria: WebhookCriteria, before: string | null, most: number, order: WebhookOrder = 'newest') {
     const { ids, ...rest } = await this.search.find(criteria, before, most, order);
     const webhooks = await this.listed(ids);
-    const { referenceId, clientId, status, host, reason, resendId } = criteria;
+    const { referenceId, clientId, status, host, reason, endedSince, resendId } = criteria;
     const isWhole =
-      before === null && !resendId && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
+      before === null &&
+      !endedSince &&
+      !resendId &&
+      (status ?? 'SUCCESS') === 'SUCCESS' &&
+      host === null &&
+      reason === null;
     if (referenceId === null || !isWhole || webhooks.some(({ webhook }) => webhook.status === 'SUCCESS'))
       return { webhooks, ...rest };
     // What is left of the delivered notification of one order, if its row was deleted because of its age.

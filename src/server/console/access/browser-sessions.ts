@@ -4,7 +4,7 @@ import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
 import type { Html } from '../../../http/html.js';
-import { hiddenField } from '../../../http/pages/fields.js';
+import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
 import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
 import type { Visit } from '../../../http/pages/site.js';
@@ -94,7 +94,7 @@ export abstract class BrowserSessions<Owner extends object> {
   }
 
   /** Whether this browser got the form with these fields before the sign-in, from this page. */
-  isOwnForm({ request, path }: Visit, fields: Record<string, string>): boolean {
+  isOwnForm({ request, path }: Visit, fields: Texts): boolean {
     const browser = this.read(request, 'form');
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD], FORM_AGE_MS);
   }
@@ -111,7 +111,7 @@ export abstract class BrowserSessions<Owner extends object> {
   }
 
   /** The origin of `siteUrl`, otherwise of the Host header: https if a proxy says so, or if USHER_AUTH_URL is this origin. */
-  private originOf({ headers: { host = '' }, protocol }: HttpRequest): string {
+  private originOf({ headers: { host = '' }, protocol }: HttpRequest) {
     if (this.siteUrl !== null) return new URL(this.siteUrl).origin;
     const encrypted = `https://${host}`;
     const isEncrypted =
@@ -119,7 +119,7 @@ export abstract class BrowserSessions<Owner extends object> {
     return isEncrypted ? encrypted : `http://${host}`;
   }
 
-  private async forget(request: HttpRequest): Promise<void> {
+  private async forget(request: HttpRequest) {
     const token = this.read(request, 'session');
     if (token === null) return;
     this.remembered.delete(digestToken(token));
@@ -133,7 +133,7 @@ export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 export const namesItsPage = (request: HttpRequest): boolean =>
   request.headers['sec-fetch-site'] !== undefined || pageOf(request) !== undefined;
 
-const pageOf = ({ headers }: HttpRequest): string | undefined => headers.origin ?? headers.referer;
+const pageOf = ({ headers }: HttpRequest) => headers.origin ?? headers.referer;
 
 @Injectable()
 export class OperatorBrowsers extends BrowserSessions<SessionOwner> {

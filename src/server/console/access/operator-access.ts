@@ -74,7 +74,7 @@ export class OperatorAccess {
     return false;
   }
 
-  private checkWrite(request: FastifyRequest, operator: SignedIn | null): void {
+  private checkWrite(request: FastifyRequest, operator: SignedIn | null) {
     const needsPage = operator === null || operator.session !== null;
     if (this.sessions.isCrossSite(request) || (needsPage && !namesItsPage(request)))
       throw forbidden('this request does not come from a page of this site; use the pages at /ops');

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { conflict } from '../../../http/problem.js';
 import { MAX_OPERATOR_NAME_LENGTH, type Operator, type OperatorRole } from '../../../operators/operator.entity.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
@@ -8,7 +8,7 @@ import { type Field, hrefOf } from '../../../http/pages/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
 import { listPage } from '../../../http/pages/list.js';
 import { definePage, type View, type Visit } from '../../../http/pages/site.js';
-import { type Columns, copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
+import { copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
 
 const PATH = '/ops/operators';
 /** About 119 random bits. */
@@ -27,16 +27,35 @@ export class OperatorsPages {
     listPage<Listed, object>({
       path: PATH,
       title: 'Operators',
-      section: 'operators',
-      noun: ['operator', 'operators'],
+      noun: 'operator',
       fields: {},
       read: async () => {
         const first = { name: this.operators.firstName, role: 'operator' as const, disabledAt: null, createdAt: null };
         return { rows: [first, ...(await this.operators.list())], next: null };
       },
-      columns: COLUMNS,
+      columns: {
+        Name: {
+          value: 'name',
+          cell: ({ name, createdAt }) =>
+            createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
+        },
+        Role: 'role',
+        State: STATE,
+        Created: {
+          time: 'createdAt',
+          cell: ({ createdAt }) => time(createdAt) ?? html`<span class="dim">from OPS_USER</span>`,
+        },
+      },
       nothing: ['', ''],
-      under: newOperator,
+      under: (visit) =>
+        visit.mayChange &&
+        html`<section class="card">
+          <h2>New operator</h2>
+          <p class="dim">
+            The next page shows a password, once. The operator should change it after the first sign-in.
+          </p>
+          ${visit.form('create')}
+        </section>`,
       actions: {
         create: {
           at: '',
@@ -54,13 +73,32 @@ export class OperatorsPages {
         },
       },
     }),
-    definePage<Operator>({
+    definePage({
       path: `${PATH}/:name`,
       read: ({ id }) => this.operators.get(id),
-      show: (visit, operator) => ({
-        title: `Operator ${operator.name}`,
-        section: 'operators',
-        body: operatorPage(visit, operator),
+      show: (visit, { name, role, createdAt, disabledAt }) => ({
+        title: `Operator ${name}`,
+        body: html`<section class="card">
+            ${facts({
+              State: stateOf({ disabledAt }),
+              Role: ROLES[role],
+              Created: time(createdAt),
+              Disabled: time(disabledAt),
+              Changes: html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`,
+            })}
+          </section>
+          ${
+            isOwn(visit)
+              ? html`<p>
+                  This is you. <a href="${PASSWORD_PATH}">Change your password</a>. Another operator can change the
+                  rest.
+                </p>`
+              : visit.forms({
+                  Role: ['role'],
+                  Password: ['password'],
+                  Access: [disabledAt === null ? 'disable' : 'enable'],
+                })
+          }`,
       }),
       actions: {
         role: {
@@ -70,15 +108,13 @@ export class OperatorsPages {
         },
         password: {
           button: 'Make a new password',
-          fields: () => [
-            html`<p class="hint">The next page shows the new password, once. The operator’s sessions end.</p>`,
-          ],
+          hint: 'The next page shows the new password, once. The operator’s sessions end.',
           answer: (_, visit) =>
             newPassword((password) => this.operators.setPassword(notOwn(visit), password, visit.actor)),
         },
         disable: {
           button: 'Disable',
-          fields: () => [html`<p class="hint">Disabling ends all sessions at once, and refuses sign-in.</p>`],
+          hint: 'Disabling ends all sessions at once, and refuses sign-in.',
           kind: 'danger',
           run: (_, visit) => this.operators.setDisabled(notOwn(visit), true, visit.actor),
         },
@@ -91,52 +127,8 @@ export class OperatorsPages {
   ];
 }
 
-const operatorPage = (visit: Visit, { name, role, createdAt, disabledAt }: Operator): Html =>
-  html`<section class="card">
-      ${facts({
-        State: stateOf(disabledAt),
-        Role: ROLES[role],
-        Created: time(createdAt),
-        Disabled: time(disabledAt),
-        Changes: html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`,
-      })}
-    </section>
-    ${
-      isOwn(visit)
-        ? html`<p>
-            This is you. <a href="${PASSWORD_PATH}">Change your password</a>. Another operator can change the rest.
-          </p>`
-        : visit.forms({
-            Role: ['role'],
-            Password: ['password'],
-            Access: [disabledAt === null ? 'disable' : 'enable'],
-          })
-    }`;
-
 /** `createdAt` is null for the operator whom the settings name. */
 type Listed = Pick<Operator, 'name' | 'role' | 'disabledAt'> & { createdAt: number | null };
-
-const COLUMNS: Columns<Listed> = {
-  Name: {
-    value: ({ name }) => name,
-    cell: ({ name, createdAt }) =>
-      createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
-  },
-  Role: { value: ({ role }) => role },
-  State: STATE,
-  Created: {
-    time: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => (createdAt === null ? html`<span class="dim">from OPS_USER</span>` : time(createdAt)),
-  },
-};
-
-const newOperator = (visit: Visit): Html | false =>
-  visit.mayChange &&
-  html`<section class="card">
-    <h2>New operator</h2>
-    <p class="dim">The next page shows a password, once. The operator should change it after the first sign-in.</p>
-    ${visit.form('create')}
-  </section>`;
 
 const roleField = (value: OperatorRole): Field => ({ name: 'role', label: 'Role', value, options: ROLES });
 
@@ -154,13 +146,13 @@ async function newPassword(save: (password: string) => Promise<Operator>, status
       })}
     </section>
     <p><a href="${PATH}">All operators</a></p>`;
-  return { title: `Password of ${name}`, section: 'operators', body, status };
+  return { title: `Password of ${name}`, body, status };
 }
 
-const isOwn = ({ viewer, id }: Visit): boolean => viewer?.name.toLowerCase() === id.toLowerCase();
+const isOwn = ({ viewer, id }: Visit) => viewer?.name.toLowerCase() === id.toLowerCase();
 
 /** Refuses changes of one's own account, so that nobody locks themselves out. */
-function notOwn(visit: Visit): string {
+function notOwn(visit: Visit) {
   if (isOwn(visit))
     throw conflict('this is your own account; another operator can disable it, change its role or its password');
   return visit.id;

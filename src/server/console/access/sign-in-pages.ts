@@ -5,8 +5,8 @@ import { html } from '../../../http/html.js';
 import { unprocessable } from '../../../http/problem.js';
 import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
-import { hiddenField } from '../../../http/pages/fields.js';
-import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, type SignedIn, signedInOf } from '../frame/frame.js';
+import { hiddenField, passwordField, type Texts } from '../../../http/pages/fields.js';
+import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { notice } from '../../../http/pages/parts.js';
 import { OperatorBrowsers } from './browser-sessions.js';
@@ -27,7 +27,7 @@ export class SignInPages {
       path: SIGN_IN_PATH,
       show: (visit) => {
         const returnTo = returnPath(visit.query.return_to);
-        return signedInOf(visit.request) ? returnTo : this.signInPage(visit, { returnTo, name: '' });
+        return visit.viewer ? returnTo : this.signInPage(visit, { returnTo, name: '' });
       },
       actions: {
         'sign-in': {
@@ -41,39 +41,47 @@ export class SignInPages {
     signOutPage(SIGN_OUT_PATH, SIGN_IN_PATH, () => this.sessions),
     {
       path: PASSWORD_PATH,
-      show: (visit) => this.passwordPage(visit),
+      show: (visit) => ({
+        title: 'Your password',
+        body: html`${
+          this.operators.isFirst(visit.viewer?.name ?? '')
+            ? html`<p>
+                Your name and password are the settings <code>OPS_USER</code> and <code>OPS_PASSWORD</code> of the
+                server. Change them there, and restart Usher. All sessions of this operator then end.
+              </p>`
+            : visit.form('change')
+        }`,
+      }),
       actions: {
         change: {
           at: '',
           button: 'Change password',
           fields: () => [
-            {
-              name: 'current',
-              label: 'Current password',
-              type: 'password',
-              autocomplete: 'current-password',
-              isRequired: true,
-            },
-            {
-              name: 'password',
-              label: 'New password',
-              type: 'password',
-              autocomplete: 'new-password',
+            passwordField('Current password', { name: 'current', autocomplete: 'current-password' }),
+            passwordField('New password', {
               maxLength: MAX_PASSWORD_LENGTH,
-              isRequired: true,
               hint: `At least ${MIN_PASSWORD_LENGTH} characters. Your other sessions end.`,
-            },
+            }),
           ],
           kind: 'primary',
           isForViewers: true,
           done: 'Your password is changed.',
-          run: (fields, visit) => this.setPassword(fields, visit),
+          // Asks for the current password, so that somebody else at an open browser cannot take the account over.
+          run: async ({ current = '', password = '' }, { request, reply, viewer, actor }) => {
+            const name = viewer?.name ?? '';
+            const known = this.sessions.read(request, 'known');
+            await this.operators.get(name);
+            if (!(await this.signIns.confirm({ name, password: current, known }, request)))
+              throw unprocessable('the current password is wrong');
+            const begun = await this.signIns.open(await this.operators.setPassword(name, password, actor), request);
+            if (begun !== null) await this.sessions.begin(request, reply, begun);
+          },
         },
       },
     },
   ];
 
-  private async signIn(fields: Record<string, string>, visit: Visit): Promise<View | string> {
+  private async signIn(fields: Texts, visit: Visit): Promise<View | string> {
     const { request, reply } = visit;
     const { name: given = '', password = '' } = fields;
     const name = given.trim();
@@ -92,18 +100,6 @@ export class SignInPages {
     const body = html`${notice('warning', failuresText(begun.failures))}
       <p><a href="${returnTo}">Continue</a></p>`;
     return { title: 'Signed in', body };
-  }
-
-  /** Asks for the current password, so that somebody else at an open browser cannot take the account over. */
-  private async setPassword({ current = '', password = '' }: Record<string, string>, visit: Visit): Promise<void> {
-    const { request, reply, actor } = visit;
-    const { name } = signedInOf(request) as SignedIn;
-    const known = this.sessions.read(request, 'known');
-    await this.operators.get(name);
-    if (!(await this.signIns.confirm({ name, password: current, known }, request)))
-      throw unprocessable('the current password is wrong');
-    const begun = await this.signIns.open(await this.operators.setPassword(name, password, actor), request);
-    if (begun !== null) await this.sessions.begin(request, reply, begun);
   }
 
   private signInPage(
@@ -125,20 +121,9 @@ export class SignInPages {
       </form>`;
     return { title: 'Sign in', body };
   }
-
-  private passwordPage(visit: Visit): View {
-    const { name } = signedInOf(visit.request) as SignedIn;
-    const content = this.operators.isFirst(name)
-      ? html`<p>
-          Your name and password are the settings <code>OPS_USER</code> and <code>OPS_PASSWORD</code> of the server.
-          Change them there, and restart Usher. All sessions of this operator then end.
-        </p>`
-      : visit.form('change');
-    return { title: 'Your password', body: html`${content}` };
-  }
 }
 
-const returnPath = (path = '/ops'): string => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');
+const returnPath = (path = '/ops') => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');
 
 /** The page that ends a session. `next`: where it redirects to. */
 export const signOutPage = (path: string, next: string, sessions: () => Pick<OperatorBrowsers, 'end'>): Page => ({

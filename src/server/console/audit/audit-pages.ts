@@ -66,8 +66,7 @@ export class AuditPages {
     listPage<ListedEvent, AuditCriteria>({
       path: AUDIT_PATH,
       title: 'Audit',
-      section: 'audit',
-      noun: ['event', 'events'],
+      noun: 'event',
       fields: {
         actor: searchField('Who'),
         action: choice('Action', CHOICES as Record<AuditAction, string>),
@@ -82,12 +81,12 @@ export class AuditPages {
       },
       count: ({ values }) => this.counts.get(values),
       columns: {
-        When: { time: ({ createdAt }) => createdAt },
-        Who: { value: ({ actor }) => actor, cell: actorLink },
-        'Did what': { value: ({ action }) => action, cell: ({ action }) => actionWords(action) },
-        'To what': { value: ({ subject }) => subject, cell: subjectLink },
+        When: { time: 'createdAt' },
+        Who: { value: 'actor', cell: actorLink },
+        'Did what': { value: 'action', cell: ({ action }) => actionWords(action) },
+        'To what': { value: 'subject', cell: subjectLink },
         Details: { value: ({ detail }) => JSON.stringify(detail), cell: detailWords },
-        From: { value: ({ address }) => address },
+        From: 'address',
       },
       nothing: [NOTHING, NOTHING],
       cut,
@@ -165,7 +164,7 @@ const WORDS: Record<string, string> = {
 };
 
 /** `tokensRevoked` as `tokens revoked`. */
-const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+const words = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 function valueOf(name: string, value: AuditDetail[string], names: ListedEvent['names']) {
   const text = typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, Equal, type FindOperator, In, Like, Or } from 'typeorm';
+import { type DataSource, Equal, In, Like, Or } from 'typeorm';
 import { type AuditAction, AuditEvent } from '../../../audit/audit-event.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedSearch } from '../../../database/statements/bounded-search.js';
@@ -93,7 +93,7 @@ export class AuditSearch {
 }
 
 /** A kind alone means all actors of this kind. */
-const actorCondition = (actor: string): FindOperator<string> =>
+const actorCondition = (actor: string) =>
   /^[a-z-]+$/.test(actor) ? Or(Equal(actor), Like(`${actor}:%`)) : Equal(actor);
 
 /** The kind and the id in an actor or a subject. The id may contain a colon itself. */

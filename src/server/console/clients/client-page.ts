@@ -5,7 +5,7 @@ import { Html, html } from '../../../http/html.js';
 import type { Rate } from '../../../values/duration.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
-import { checkField, type FormPart, hrefOf } from '../../../http/pages/fields.js';
+import { checkField, type FormPart, hrefOf, type Texts } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
@@ -26,7 +26,7 @@ import { healthTable, pausing } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
 import { portalSection } from './portal-links.js';
 
-export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]): Html =>
+export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]) =>
   html`${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
     <h2>Notifications</h2>
     ${notifications(visit, details)}
@@ -36,20 +36,36 @@ export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLi
     <h2>Orders</h2>
     ${table(orderColumns(), details.orders, 'Its orders will be here.')}
     <h2>Members</h2>
-    ${table(MEMBERS, details.members, 'The members for whom it may act will be here.')}
+    ${table(
+      {
+        Member: ({ ownerId, name }) => (name === undefined ? ownerId : memberLink({ id: ownerId, name })),
+        Since: { time: 'givenAt' },
+      },
+      details.members,
+      'The members for whom it may act will be here.',
+    )}
     <h2>Notify URLs</h2>
     ${table(urls(visit), details.urlChanges, 'Changes of the Notify URL will be here.')}
     <h2>Sign-in failures</h2>
-    ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
+    ${table(
+      {
+        When: { time: 'createdAt' },
+        From: ({ address }) => address ?? 'several addresses',
+        Wrong: { number: ({ detail }) => String(detail.failed ?? 0) },
+        'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
+      },
+      details.signInFailures,
+      'Wrong secrets will be here, counted once a minute.',
+    )}
     ${portalSection(visit, links)} ${changes(visit, details)}`;
 
 /** Also at the top of the portal, without what operators do. */
 export function summary(visit: Visit, { client, account, isTrusted, pending, limits }: ClientDetails) {
-  const { id, notifyUrl, contact, createdAt, disabledAt } = client;
+  const { id, notifyUrl, contact, createdAt } = client;
   const most = limits.pendingWebhookLimit;
   return html`<section class="card">
     ${facts({
-      State: stateSince(disabledAt),
+      State: stateSince(client),
       Id: copiedId(id),
       Created: time(createdAt),
       'Notify URL': notifyUrl ?? html`none: only orders with a Notify URL of their own are notified`,
@@ -83,7 +99,7 @@ export function summary(visit: Visit, { client, account, isTrusted, pending, lim
   </section>`;
 }
 
-const rate = (limit: Rate | null): string => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
+const rate = (limit: Rate | null) => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
 
 export function notifications({ home }: Visit, { client: { id }, webhooks }: ClientDetails) {
   if (webhooks.length === 0)
@@ -101,17 +117,12 @@ export const orderColumns = (home?: string): Columns<ClientDetails['orders'][num
   Notification: ({ delivery }) =>
     delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
   'To pay': { number: ({ payableAmount, currencyCode }) => `${(payableAmount / 100).toFixed(2)} ${currencyCode}` },
-  Created: ({ createdAt }) => time(createdAt),
+  Created: { time: 'createdAt' },
 });
 
-const MEMBERS: Columns<ClientDetails['members'][number]> = {
-  Member: ({ ownerId, name }) => (name === undefined ? ownerId : memberLink({ id: ownerId, name })),
-  Since: ({ givenAt }) => time(givenAt),
-};
-
 const urls = ({ path, mayChange }: Visit): Columns<AuditEvent> => ({
-  When: ({ createdAt }) => time(createdAt),
-  Who: ({ actor }) => actor,
+  When: { time: 'createdAt' },
+  Who: 'actor',
   From: ({ detail: { from } }) => String(from ?? ''),
   To: ({ detail: { to, host } }) => String(to ?? host),
   ...(mayChange && {
@@ -122,18 +133,11 @@ const urls = ({ path, mayChange }: Visit): Columns<AuditEvent> => ({
   }),
 });
 
-const FAILURES: Columns<AuditEvent> = {
-  When: ({ createdAt }) => time(createdAt),
-  From: ({ address }) => address ?? 'several addresses',
-  Wrong: { number: ({ detail }) => String(detail.failed ?? 0) },
-  'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
-};
-
 /** During a rotation the new secret can be replaced, and the old one can be ended. */
-const secretForms = ({ secrets }: ClientDetails['account']): string[] =>
+const secretForms = ({ secrets }: ClientDetails['account']) =>
   secrets.length > 1 ? ['replace', 'finish-rotation'] : ['rotate', 'leaked'];
 
-export const settingsPage = (visit: Visit, { client, account, limits }: ClientDetails): Html =>
+export const settingsPage = (visit: Visit, { client, account, limits }: ClientDetails) =>
   html`${!visit.mayChange && notice('warning', 'Your link lets you see everything and change nothing.')}
     <p>
       A signed sample is sent to a new Notify URL first. The URL is set only if the answer is 2xx.
@@ -178,7 +182,7 @@ export const applicationParts = ({ redirectUris, grantTypes, isTrusted }: Applic
 
 export type Application = ReturnType<typeof applicationFields>;
 
-export const applicationFields = (fields: Record<string, string>) => ({
+export const applicationFields = (fields: Texts) => ({
   redirectUris: (fields.redirectUris ?? '').split(/\s+/).filter((uri) => uri !== ''),
   grantTypes: GRANT_TYPES.filter((grant) => fields[`grant.${grant}`] === 'yes'),
   isTrusted: fields.isTrusted === 'yes',

@@ -5,8 +5,7 @@ import { ClientAccount } from '../../../account/client-account.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
-import { html } from '../../../http/html.js';
-import { checkField } from '../../../http/pages/fields.js';
+import { checkField, type Texts } from '../../../http/pages/fields.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
@@ -43,7 +42,6 @@ export class ClientPages {
       read: ({ id }) => this.details.read(id),
       show: async (visit, details) => ({
         title: details.client.name,
-        section: 'clients',
         body: clientPage(visit, details, await this.links.list(visit.id)),
       }),
       actions: {
@@ -70,11 +68,7 @@ export class ClientPages {
         ...pauseActions('client', () => this.pauses),
         disable: {
           button: 'Disable the client',
-          fields: () => [
-            html`<p class="hint">
-              Its credentials and its tokens are refused. Pending notifications are still delivered.
-            </p>`,
-          ],
+          hint: 'Its credentials and its tokens are refused. Pending notifications are still delivered.',
           confirm: 'The client cannot use the API any more',
           done: 'The client is disabled, and its tokens are revoked.',
           run: (_, { id, actor }) => this.clients.setDisabled(id, true, actor),
@@ -91,7 +85,7 @@ export class ClientPages {
   readonly settings = definePage<ClientDetails>({
     path: '/portal/settings',
     read: (visit) => this.details.read(idOf(visit)),
-    show: (visit, details) => ({ title: 'Settings', section: 'settings', body: settingsPage(visit, details) }),
+    show: (visit, details) => ({ title: 'Settings', body: settingsPage(visit, details) }),
     actions: {
       ...this.own(false),
       certify: {
@@ -107,7 +101,7 @@ export class ClientPages {
 
   /** The actions that a client has in its portal too. */
   private own(isOperator: boolean): Record<string, Action<ClientDetails>> {
-    const said = (byOperator: string, byClient: string): string => (isOperator ? byOperator : byClient);
+    const said = (byOperator: string, byClient: string) => (isOperator ? byOperator : byClient);
     return {
       'notify-url': {
         button: 'Set the Notify URL',
@@ -181,20 +175,16 @@ export class ClientPages {
   }
 
   /** The id of the client, for a change that clients may not make without limit. */
-  private counted(visit: Visit): string {
+  private counted(visit: Visit) {
     if (visit.clientId !== null) this.account.countChange(visit.clientId);
     return idOf(visit);
   }
 
-  private record(action: AuditAction, visit: Visit): Promise<void> {
+  private record(action: AuditAction, visit: Visit) {
     return this.audit.record({ action, subject: `client:${idOf(visit)}`, actor: visit.actor });
   }
 
-  private async rotate(
-    form: keyof typeof OVERLAPS,
-    { overlap = '', revokeTokens }: Record<string, string>,
-    visit: Visit,
-  ) {
+  private async rotate(form: keyof typeof OVERLAPS, { overlap = '', revokeTokens }: Texts, visit: Visit) {
     if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
     const { actor, viewer } = visit;
     const keptSession = digestToken(viewer?.session ?? '');
@@ -210,7 +200,7 @@ export class ClientPages {
   }
 }
 
-const idOf = ({ clientId, id }: Visit): string => clientId ?? id;
+const idOf = ({ clientId, id }: Visit) => clientId ?? id;
 
 const TESTED = 'Send a signed sample to it first, and change nothing unless the answer is 2xx';
 const OVERLAP_HINT =

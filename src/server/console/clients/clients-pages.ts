@@ -7,7 +7,7 @@ import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
-import { checkField, type FormPart, refilled, searchField } from '../../../http/pages/fields.js';
+import { checkField, type FormPart, refilled, searchField, type Texts } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
 import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
@@ -34,26 +34,25 @@ export class ClientsPages {
     listPage<ListedClient, { q: string }>({
       path: CLIENTS_PATH,
       title: 'Clients',
-      section: 'clients',
-      noun: ['client', 'clients'],
+      noun: 'client',
       fields: { q: searchField('Name or id') },
       read: ({ values }, part) => this.read(values.q, part),
       count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
       columns: {
-        Client: { value: ({ name }) => name, cell: clientLink },
-        Id: { value: ({ id }) => id, cell: ({ id }) => shortId(id) },
+        Client: { value: 'name', cell: clientLink },
+        Id: { value: 'id', cell: ({ id }) => shortId(id) },
         State: {
           value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
-          cell: ({ disabledAt, failingSince }) =>
-            html`${stateOf(disabledAt)}${failingSince && html` ${statusBadge('failing')} since ${time(failingSince)}`}`,
+          cell: (client) =>
+            html`${stateOf(client)}${client.failingSince && html` ${statusBadge('failing')} since ${time(client.failingSince)}`}`,
         },
         Receiver: {
           value: ({ notifyUrl }) => notifyUrl && hostOf(notifyUrl),
           cell: ({ notifyUrl }) =>
             notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
         },
-        'Last notification': { time: ({ lastAt }) => lastAt },
-        Created: { time: ({ createdAt }) => createdAt },
+        'Last notification': { time: 'lastAt' },
+        Created: { time: 'createdAt' },
       },
       nothing: ['Each integrator gets a client. Create the first one.', 'No client has this id or name.'],
       over: ({ mayChange }) => mayChange && html`<a class="button primary" href="${CLIENTS_PATH}/new">New client</a>`,
@@ -78,7 +77,7 @@ export class ClientsPages {
    * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
    * page may ever show the secret.
    */
-  private async create(fields: Record<string, string>, visit: Visit) {
+  private async create(fields: Texts, visit: Visit) {
     const [name = '', notifyUrl = '', contact = ''] = [fields.name, fields.notifyUrl, fields.contact].map((text) =>
       text?.trim(),
     );
@@ -107,12 +106,12 @@ type ListedClient = Client & { failingSince: number | null; lastAt: number | nul
 const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 
 /** A new client has {@link USUAL}. */
-const isUnusual = ({ redirectUris, grantTypes }: Application): boolean =>
+const isUnusual = ({ redirectUris, grantTypes }: Application) =>
   redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
 /** What is wrong with the fields of a form, by their names. Each check throws a {@link Problem} if its field is faulty. */
-function faultsOf(checks: Record<string, () => unknown>): Record<string, string> {
-  const faults: Record<string, string> = {};
+function faultsOf(checks: Record<string, () => unknown>): Texts {
+  const faults: Texts = {};
   for (const [name, check] of Object.entries(checks)) {
     try {
       check();
@@ -127,7 +126,7 @@ function faultsOf(checks: Record<string, () => unknown>): Record<string, string>
 const SAME_NAME = 'There is already a client with this name. Give another name, or tick the box below.';
 
 /** The form for a new client: empty, or with what was refused. */
-function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Record<string, string>): View {
+function newClient({ request }: Visit, refused: Texts | null, faults: Texts): View {
   const parts: FormPart[] = [
     { ...CLIENT_FIELDS.name, hint: 'It is only shown to people.' },
     {
@@ -141,7 +140,7 @@ function newClient({ request }: Visit, refused: Record<string, string> | null, f
     new Html('</details>'),
   ];
   const form = postForm(request, CLIENTS_PATH, CREATE, refused ? refilled(parts, refused, faults) : parts);
-  return { title: 'New client', section: 'clients', body: form ?? notice('bad', 'A viewer cannot create clients.') };
+  return { title: 'New client', body: form ?? notice('bad', 'A viewer cannot create clients.') };
 }
 
 interface IssuedSecret {
@@ -156,7 +155,7 @@ interface IssuedSecret {
 /** The only page that ever shows a secret. */
 export function issued(visit: Visit, title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret): View {
   const isOperator = visit.clientId === null;
-  const copied = (text: string): Html => html`<code>${text}</code> ${copyButton(text)}`;
+  const copied = (text: string) => html`<code>${text}</code> ${copyButton(text)}`;
   const body = html`${notice('warning', 'Copy the secret now. It is not shown again; if it is lost, issue a new one.')}
     <section class="card">
       ${facts({
@@ -181,5 +180,5 @@ export function issued(visit: Visit, title: string, { client, secret, quickStart
       >
     </p>
     ${isOperator && handOver(visit.request, client.id)}`;
-  return { title, section: isOperator ? 'clients' : 'settings', body };
+  return { title, body };
 }

@@ -19,7 +19,7 @@ export function quickStart(client: QuickStart): string {
   return steps.filter(Boolean).join('\n\n');
 }
 
-const settings = ({ id, secret, authUrl, environment }: QuickStart): string =>
+const settings = ({ id, secret, authUrl, environment }: QuickStart) =>
   `# Your client of the ${environment}. Keep the secret to yourself. The API is described at ${authUrl}/docs
 export AUTH_URL=${quoted(authUrl)} CLIENT_ID=${quoted(id)} CLIENT_SECRET=${quoted(secret)}`;
 
@@ -46,7 +46,7 @@ const SAMPLE = `# A signed sample to your Notify URL, and what your receiver ans
 curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{}' "$AUTH_URL/webhooks/test"
 echo`;
 
-function verify({ secret }: QuickStart): string {
+function verify({ secret }: QuickStart) {
   const { timestamp, nonce } = EXAMPLE;
   const text = `${timestamp}${nonce}${Buffer.from('{}').toString('base64')}`;
   const signature = createHmac('sha256', secret).update(text).digest('hex');

@@ -7,14 +7,14 @@ const BASE = 140;
 const LEFT = 50;
 const WIDTH = 336;
 
-const yOf = (part: number): number => Math.round(BASE - part * (BASE - TOP));
+const yOf = (part: number) => Math.round(BASE - part * (BASE - TOP));
 
 /** Attempts of each period as bars: those that succeeded below, those that failed above. */
-function attemptsChart(points: Point[]): Html {
+function attemptsChart(points: Point[]) {
   const largest = Math.max(1, ...points.map(({ figures }) => figures.attempts));
   const unit = 10 ** Math.floor(Math.log10(largest));
   const top = [1, 2, 5].map((factor) => factor * unit).find((nice) => nice >= largest) ?? 10 * unit;
-  const y = (value: number): number => yOf(value / top);
+  const y = (value: number) => yOf(value / top);
   const width = WIDTH / points.length;
   const bars = points.map(({ figures: { attempts, failures } }, index) =>
     Object.entries({ good: [0, attempts - failures], bad: [attempts - failures, attempts] }).map(
@@ -51,7 +51,7 @@ function attemptsChart(points: Point[]): Html {
 const TIMES = [1, 10, 100, 1_000, 10_000, 60_000, 600_000, HOUR_MS, 10 * HOUR_MS, 4 * DAY_MS, 40 * DAY_MS];
 
 /** Two times of each period as lines: half of all values are below the first one, 95 % below the second. */
-function timesChart(points: Point[], name: string, of: (figures: Figures) => Figures['receipt']): Html {
+function timesChart(points: Point[], name: string, of: (figures: Figures) => Figures['receipt']) {
   const parts = { p50: 'p50', p95: 'p95' } as const;
   const series = Object.values(parts).map((part) => ({
     part,
@@ -62,8 +62,8 @@ function timesChart(points: Point[], name: string, of: (figures: Figures) => Fig
   // The scale reaches from the next lower tick to the next higher one, so that 200 ms can be seen beside 10 min.
   const ticks = TIMES.filter((_, at) => (TIMES[at + 1] ?? most) >= least && (TIMES[at - 1] ?? 0) <= most);
   const [bottom = 1, top = 10] = [ticks[0], ticks.at(-1)];
-  const y = (ms: number): number => yOf(Math.log(Math.max(bottom, ms) / bottom) / Math.log(top / bottom));
-  const x = (index: number): number => LEFT + ((index + 0.5) * WIDTH) / points.length;
+  const y = (ms: number) => yOf(Math.log(Math.max(bottom, ms) / bottom) / Math.log(top / bottom));
+  const x = (index: number) => LEFT + ((index + 0.5) * WIDTH) / points.length;
   const lines = series.map(({ part, times }) => {
     // A period without a time is a gap.
     const path = times.map(
@@ -93,7 +93,7 @@ function figure(
   y: (tick: number) => number,
   shown: (tick: number) => string,
   drawing: Html[] | Html[][],
-): Html {
+) {
   const width = WIDTH / points.length;
   return html`<figure class="chart">
     <figcaption class="legend">
@@ -133,7 +133,7 @@ function figure(
   </figure>`;
 }
 
-export const charts = (points: Point[], ...times: [name: string, of: (figures: Figures) => Figures['receipt']]): Html =>
+export const charts = (points: Point[], ...times: [name: string, of: (figures: Figures) => Figures['receipt']]) =>
   html`<div class="columns">
       <div class="card">${attemptsChart(points)}</div>
       <div class="card">${timesChart(points, ...times)}</div>

@@ -1,4 +1,5 @@
-import { type Html, html } from '../../../http/html.js';
+import type { Texts } from '../../../http/pages/fields.js';
+import { html } from '../../../http/html.js';
 import type { Quantile } from '../../../webhooks/figures/delivery-figure.entity.js';
 import { type Figures, figuresOf, type Sums } from '../../../webhooks/figures/delivery-figures.js';
 import { type Columns, table } from '../../../http/pages/parts.js';
@@ -26,13 +27,13 @@ export function ratio(part: number | null): string {
 }
 
 /** When a period began, in UTC: the time of day, or the date where periods are longer than an hour. */
-function shownTime(startsAt: number, periodMs: number): string {
+function shownTime(startsAt: number, periodMs: number) {
   const text = new Date(startsAt).toISOString();
   if (periodMs >= DAY_MS) return text.slice(5, 10);
   return periodMs > HOUR_MS ? `${text.slice(5, 10)} ${text.slice(11, 13)}h` : text.slice(11, 16);
 }
 
-const oneDecimal = (value: number): string => String(Math.round(value * 10) / 10);
+const oneDecimal = (value: number) => String(Math.round(value * 10) / 10);
 
 /** A span of time until now, as periods of one length. */
 export interface Range {
@@ -52,14 +53,13 @@ export const RANGES: Range[] = [
   { key: '30d', name: 'Last 30 days', periodMs: DAY_MS, periods: 30 },
 ];
 
-export const rangeOf = ({ range }: Record<string, string>): Range =>
-  RANGES.find(({ key }) => key === range) ?? LAST_DAY;
+export const rangeOf = ({ range }: Texts): Range => RANGES.find(({ key }) => key === range) ?? LAST_DAY;
 
 /** For figures that are counted by hour: the last hour becomes the present hour and the one before. */
 export const inHours = (range: Range): Range =>
   range.periodMs < HOUR_MS ? { ...range, periodMs: HOUR_MS, periods: 2 } : range;
 
-export const rangeLinks = (path: string, current: Range): Html =>
+export const rangeLinks = (path: string, current: Range) =>
   html`<nav class="actions" aria-label="Range">
     ${RANGES.map((range) =>
       range === current
@@ -93,7 +93,7 @@ export function pointsOf(range: Range, now: number, sums: Map<number, Sums>): Po
 export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.map(({ sums }) => sums));
 
 /** The shown figures, and those of the time before if they differ. */
-export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: Of) => string): Html {
+export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: Of) => string) {
   const [text, earlier] = [show(now), before ? show(before) : '–'];
   return html`${text} ${earlier !== '–' && earlier !== text && html`<span class="dim">was ${earlier}</span>`}`;
 }
@@ -129,11 +129,11 @@ export const quantileColumns = <Row>(
   );
 
 /** The numbers of a chart as a table. Periods in which nothing happened are left out. */
-export function figuresTable(points: Point[]): Html {
+export function figuresTable(points: Point[]) {
   const shown = points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0);
   const numbers = table<Point>(
     {
-      'Start (UTC)': ({ begin }) => begin,
+      'Start (UTC)': 'begin',
       ...ATTEMPTS,
       ...quantileColumns('Attempt ', ({ duration }) => duration),
       Delivered: { number: ({ figures }) => figures.delivered },

@@ -147,13 +147,13 @@ function sendBody(site: Site, { headers }: FastifyRequest, reply: FastifyReply, 
   gzip(text, (_, zipped) => void reply.header('Content-Encoding', 'gzip').send(zipped));
 }
 
-const bodyOf = ({ title, body }: View): Html =>
+const bodyOf = ({ title, body }: View) =>
   html`<div class="body">
     <h1>${title}</h1>
     ${body}
   </div>`;
 
-export const contentOf = (page: View): Html =>
+export const contentOf = (page: View) =>
   html`${
     page.isLive &&
     html`<p class="live" hidden>
@@ -162,7 +162,7 @@ export const contentOf = (page: View): Html =>
   }
   ${bodyOf(page)}`;
 
-const pageBeforeSignIn = ({ brand }: Site, { title, body }: View): Html =>
+const pageBeforeSignIn = ({ brand }: Site, { title, body }: View) =>
   html`<main class="u-bare">
     ${brand}
     <div class="card">
@@ -172,7 +172,7 @@ const pageBeforeSignIn = ({ brand }: Site, { title, body }: View): Html =>
   </main>`;
 
 /** The operator's name links to the page of the password. A request with HTTP Basic has no session to sign out of. */
-function shell(request: FastifyRequest, page: View): Html {
+function shell(request: FastifyRequest, page: View) {
   const { name, role, session, environment } = signedInOf(request) as SignedIn;
   const { section, query = '' } = page;
   return shellOf({

@@ -1,8 +1,8 @@
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { copyButton, shortened } from '../../../http/pages/parts.js';
 
 /** Without a name, such as that of an erased client, the link shows the end of its id. */
-export const clientLink = ({ id, name }: { id: string; name?: string | null | undefined }): Html =>
+export const clientLink = ({ id, name }: { id: string; name?: string | null | undefined }) =>
   html`<a href="${clientPath(id)}" title="${id}">${name || shortened(id)}</a>`;
 
 export const clientPath = (id: string): string => `/ops/clients/${encodeURIComponent(id)}`;
@@ -10,24 +10,25 @@ export const clientPath = (id: string): string => `/ops/clients/${encodeURICompo
 /** The `home` of the console's pages. In a client's portal the same links begin with another one. */
 export const CONSOLE = '/ops';
 
-export const webhookLink = (id: string, home = CONSOLE): Html =>
+export const webhookLink = (id: string, home = CONSOLE) =>
   html`<span class="id"
     ><a href="${home}/webhooks/${encodeURIComponent(id)}" title="${id}">${shortened(id)}</a>${copyButton(id)}</span
   >`;
 
 /** `host` is the host of a Notify URL, with its port if it has one. Only the console has a page about it. */
-export const receiverLink = (host: string, home = CONSOLE): Html =>
-  home === CONSOLE ? html`<a href="/ops/receivers/${encodeURIComponent(host)}">${host}</a>` : html`${host}`;
+export const receiverLink = (host: string, home = CONSOLE) =>
+  home === CONSOLE ? html`<a href="${receiverPath(host)}">${host}</a>` : html`${host}`;
 
-export const orderLink = (referenceId: string, home = CONSOLE): Html =>
+export const receiverPath = (host: string): string => `/ops/receivers/${encodeURIComponent(host)}`;
+
+export const orderLink = (referenceId: string, home = CONSOLE) =>
   html`<span class="id"
     ><a href="${home}/notifications?order=${encodeURIComponent(referenceId)}" title="${referenceId}"
       >${shortened(referenceId)}</a
     >${copyButton(referenceId)}</span
   >`;
 
-export const memberLink = ({ id, name }: { id: string; name: string }): Html =>
+export const memberLink = ({ id, name }: { id: string; name: string }) =>
   html`<a href="/ops/members/${encodeURIComponent(id)}">${name}</a>`;
 
-export const operatorLink = (name: string): Html =>
-  html`<a href="/ops/operators/${encodeURIComponent(name)}">${name}</a>`;
+export const operatorLink = (name: string) => html`<a href="/ops/operators/${encodeURIComponent(name)}">${name}</a>`;

@@ -22,7 +22,7 @@ export function mountPages(scope: FastifyInstance, site: Site, pages: Page[], fo
         const problem = visit.refusal?.problem;
         void reply.headers(problem?.headers ?? {});
         const body = html`${visit.notices()} ${shown.body}`;
-        sendFramed(site, request, reply, { status: problem?.getStatus(), ...shown, body });
+        sendFramed(site, request, reply, { status: problem?.getStatus(), section: visit.section, ...shown, body });
         return reply;
       };
     if (page.file)

@@ -13,7 +13,7 @@ const ICON =
 
 export const ICON_LINK = html`<link rel="icon" href="${ICON}" />`;
 
-export const brandOf = (home: string, name: string): Html =>
+export const brandOf = (home: string, name: string) =>
   html`<a class="u-brand" href="${home}">
     <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
       <path d="M4 3v7a6 6 0 0 0 12 0V3" stroke-linecap="round" />
@@ -32,7 +32,7 @@ interface Shell {
   content: Html;
 }
 
-export const shellOf = ({ brand, environment, bar, sections, content }: Shell): Html =>
+export const shellOf = ({ brand, environment, bar, sections, content }: Shell) =>
   html`<div class="u-frame">
     <a class="skip" href="#content">Skip to the content</a>
     <header class="u-top">

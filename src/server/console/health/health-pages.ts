@@ -4,11 +4,11 @@ import { getHeapStatistics } from 'node:v8';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
-import { type ListedProcess, ProcessList } from '../../../clients/keys/processes.js';
+import { ProcessList } from '../../../clients/keys/processes.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { clockOf } from '../../../database/database-clock.js';
 import { pendingMigrations, usherMigrations } from '../../../database/migrator.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
 import { withTimeout } from '../../../values/duration.js';
 import { VERSION } from '../../../values/version.js';
@@ -17,9 +17,9 @@ import { type Answers, answersOf, CachedQuery } from '../../health/cached-query.
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { duration, emptyState, facts, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
-import { bad, type Problem, problemNotice, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
+import type { Page } from '../../../http/pages/site.js';
+import { duration, emptyState, facts, notice, statusBadge, table } from '../../../http/pages/parts.js';
+import { bad, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
 
 /** Below the time after which a {@link CachedQuery} gives up, so that the page has the reason. */
 const ANSWER_MS = 1_500;
@@ -36,7 +36,16 @@ export class HealthPages {
     /** Free bytes where an embedded database is; null elsewhere. */
     freeDisk: new CachedQuery(() => this.readFreeDisk()),
   };
-  readonly pages: Page[] = [{ path: '/ops/health', show: (visit) => this.show(visit) }];
+  readonly pages: Page[] = [
+    {
+      path: '/ops/health',
+      show: async ({ request }) => {
+        const answers = await answersOf({ ...this.queries, ...this.backlog.queries });
+        const state = { ...answers, request, ownId: this.list.id };
+        return { title: 'Health', body: healthPage(state, this.config), isLive: true };
+      },
+    },
+  ];
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -46,19 +55,13 @@ export class HealthPages {
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
-  private async show({ request }: Visit): Promise<View> {
-    const answers = await answersOf({ ...this.queries, ...this.backlog.queries });
-    const body = healthPage({ ...answers, request, ownId: this.list.id }, this.config);
-    return { title: 'Health', section: 'health', body, isLive: true };
-  }
-
   private async readDatabase() {
     const startedAt = performance.now();
     const [row] = await this.dataSource.query<{ version: string }[]>('SELECT VERSION() AS version');
     const answerMs = performance.now() - startedAt;
     const { clockAheadMs } = await clockOf(this.dataSource);
-    const missingMigrations = await pendingMigrations(this.dataSource);
-    return { version: row?.version, answerMs, clockAheadMs, missingMigrations };
+    const version = row?.version;
+    return { version, answerMs, clockAheadMs, missingMigrations: await pendingMigrations(this.dataSource) };
   }
 
   /** `version` is null if the queue is not on Redis. */
@@ -74,9 +77,8 @@ export class HealthPages {
   }
 
   private async readFreeDisk(): Promise<number | null> {
-    const { database } = this.config;
-    if (database.kind !== 'embedded') return null;
-    const { bavail, bsize } = await statfs(database.folder);
+    if (this.config.database.kind !== 'embedded') return null;
+    const { bavail, bsize } = await statfs(this.config.database.folder);
     return bavail * bsize;
   }
 }
@@ -91,13 +93,13 @@ async function checked<T>(query: Promise<T>): Promise<{ answer?: T; reason?: str
   }
 }
 
-function healthPage(state: HealthState, config: Config): Html {
+function healthPage(state: HealthState, config: Config) {
   const { database, queue, processes, freeDisk } = state;
   const faults = faultsOf(state);
   const missing = database?.answer?.missingMigrations;
   const locations = locationsOf(config);
   const { heap_size_limit, used_heap_size } = getHeapStatistics();
-  return html`${faults.length > 0 ? faults.map(problemNotice) : notice('good', 'No fault is known.')}
+  return html`${faults.length > 0 ? faults : notice('good', 'No fault is known.')}
     <div class="columns">
       <section class="card">
         <h2>Versions</h2>
@@ -157,30 +159,29 @@ const stateFacts = (server: HealthState['database'] | HealthState['queue']) =>
     ? { State: statusBadge('up'), 'Answers in': shownMs(server.answer.answerMs) }
     : { State: html`${statusBadge('down')} ${server?.reason ?? 'no answer in time'}` };
 
-function processTable({ processes, ownId }: HealthState): Html {
+function processTable({ processes, ownId }: HealthState) {
   if (processes === null) return emptyState('The database does not answer, so the other processes are not known.');
-  const shown = table<ListedProcess>(
-    {
-      Process: ({ id, name }) => html`${name} ${id === ownId && html`<span class="dim">(this one)</span>`}`,
-      State: ({ isAlive }) => (isAlive ? statusBadge('up') : statusBadge('silent', 'warning')),
-      Role: ({ role }) => role,
-      Version: ({ version }) => version,
-      Started: ({ startedAt }) => time(startedAt),
-      Seen: ({ seenAt }) => time(seenAt),
-      Clock: ({ clockAheadMs }) => shownClock(clockAheadMs),
-      'Master keys': ({ keyIds }) => keyIds?.join(', ') ?? 'not known',
-    },
-    processes.processes,
-    'No process has written its row yet.',
-  );
-  return html`${shown}
+  return html`${table(
+      {
+        Process: ({ id, name }) => html`${name} ${id === ownId && html`<span class="dim">(this one)</span>`}`,
+        State: ({ isAlive }) => (isAlive ? statusBadge('up') : statusBadge('silent', 'warning')),
+        Role: 'role',
+        Version: 'version',
+        Started: { time: 'startedAt' },
+        Seen: { time: 'seenAt' },
+        Clock: ({ clockAheadMs }) => shownClock(clockAheadMs),
+        'Master keys': ({ keyIds }) => keyIds?.join(', ') ?? 'not known',
+      },
+      processes.processes,
+      'No process has written its row yet.',
+    )}
     <p class="dim">
       Each process of the server, and of an application that embeds Usher, writes its row once a minute. A silent
       process was killed, or cannot reach the database.
     </p>`;
 }
 
-function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof locationsOf>): Html {
+function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof locationsOf>) {
   const { texts, queuePrefix, contactMessages, unsafeDefaults } = config;
   return facts({
     ...texts,
@@ -197,7 +198,7 @@ function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType
 const MAX_CLOCK_MS = 5_000;
 const MIN_FREE_DISK = 1_000_000_000;
 
-function faultsOf(state: HealthState): Problem[] {
+function faultsOf(state: HealthState) {
   const { database, freeDisk, ownId } = state;
   const processes = state.processes?.processes ?? [];
   const alive = processes.filter(({ isAlive }) => isAlive);
@@ -240,10 +241,10 @@ function faultsOf(state: HealthState): Problem[] {
   ].filter((fault) => !!fault);
 }
 
-function shownClock(aheadMs: number): string {
+function shownClock(aheadMs: number) {
   if (Math.abs(aheadMs) < 100) return 'as the database’s';
   return `${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`;
 }
 
-const shownSize = (bytes: number): string =>
+const shownSize = (bytes: number) =>
   bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;

@@ -1,19 +1,16 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
-import { type ConnectedApplication, ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
+import { Injectable } from '@nestjs/common';
+import { ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
-import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { html } from '../../../http/html.js';
-import { notFound } from '../../../http/problem.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
-import { ID } from '../../../values/identifier.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
-import { type Field, hrefOf, searchField } from '../../../http/pages/fields.js';
-import { type Found, listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
+import { hrefOf, passwordField, searchField } from '../../../http/pages/fields.js';
+import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
-import { definePage, type Visit } from '../../../http/pages/site.js';
+import { definePage } from '../../../http/pages/site.js';
 import { clientLink, memberLink } from '../frame/links.js';
+import { MemberDirectory } from './member-directory.js';
 
 const PATH = '/ops/members';
 
@@ -22,7 +19,7 @@ const PATH = '/ops/members';
 export class MembersPages {
   constructor(
     private readonly members: MembersService,
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly directory: MemberDirectory,
     private readonly applications: ConnectedApplications,
   ) {}
 
@@ -30,15 +27,14 @@ export class MembersPages {
     listPage<Member, { q: string }>({
       path: PATH,
       title: 'Members',
-      section: 'members',
-      noun: ['member', 'members'],
+      noun: 'member',
       fields: { q: searchField('Name') },
-      read: ({ values }, part) => this.read(values.q, part),
-      count: async ({ values }) => boundedCount(this.found(values.q), MAX_COUNTED),
+      read: ({ values }, part) => this.directory.page(values.q, part),
+      count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
       columns: {
-        Member: { value: ({ name }) => name, cell: memberLink },
+        Member: { value: 'name', cell: memberLink },
         State: STATE,
-        Created: { time: ({ createdAt }) => createdAt },
+        Created: { time: 'createdAt' },
       },
       nothing: [
         'Members sign in to let applications act for them. Create the first one.',
@@ -54,7 +50,7 @@ export class MembersPages {
         create: {
           at: '',
           button: 'Create the member',
-          fields: () => [NAME, passwordField('Password')],
+          fields: () => [NAME, passwordField('Password', PASSWORD_HINT)],
           kind: 'primary',
           answer: async ({ name = '', password = '' }, { actor }) => {
             const { id } = await this.members.create(name.trim(), password, actor);
@@ -63,10 +59,32 @@ export class MembersPages {
         },
       },
     }),
-    definePage<MemberDetails>({
+    definePage({
       path: `${PATH}/:id`,
-      read: async ({ id }) => ({ member: await this.get(id), applications: await this.applications.list(id) }),
-      show: (visit, details) => ({ title: details.member.name, section: 'members', body: memberPage(visit, details) }),
+      read: async ({ id }) => ({
+        member: await this.directory.get(id),
+        applications: await this.applications.list(id),
+      }),
+      show: (visit, { member: { id, name, createdAt, disabledAt }, applications }) => ({
+        title: name,
+        body: html`<section class="card">
+            ${facts({ State: stateSince({ disabledAt }), Id: copiedId(id), Created: time(createdAt) })}
+            <p class="actions">
+              <a class="button" href="${hrefOf('/ops/audit', { subject: `member:${id}` })}">Audit of this member</a>
+            </p>
+          </section>
+          <h2>Connected applications</h2>
+          ${table(
+            {
+              Client: ({ clientId, name }) => clientLink({ id: clientId, name }),
+              Since: { time: 'givenAt' },
+            },
+            applications,
+            'The applications that may act for this member will be here.',
+          )}
+          ${applications.length > 0 && visit.form('withdraw')}
+          ${visit.forms({ Password: ['set-password'], Access: [disabledAt === null ? 'disable' : 'enable'] })}`,
+      }),
       notices: { create: 'The member is created.' },
       actions: {
         withdraw: {
@@ -84,56 +102,28 @@ export class MembersPages {
         },
         'set-password': {
           button: 'Set the password',
-          fields: () => [
-            passwordField('New password'),
-            html`<p class="hint">This ends the member’s sessions, and withdraws the access of all applications.</p>`,
-          ],
+          fields: () => [passwordField('New password', PASSWORD_HINT)],
+          hint: 'This ends the member’s sessions, and withdraws the access of all applications.',
           done: 'The password is set.',
           run: async ({ password = '' }, { id, actor }) =>
-            this.members.setPassword((await this.get(id)).name, password, actor),
+            this.members.setPassword((await this.directory.get(id)).name, password, actor),
         },
         disable: {
           button: 'Disable the member',
-          fields: () => [
-            html`<p class="hint">
-              This refuses the sign-in, ends all sessions, and withdraws the access of all applications.
-            </p>`,
-          ],
+          hint: 'This refuses the sign-in, ends all sessions, and withdraws the access of all applications.',
           kind: 'danger',
           confirm: 'The member cannot sign in any more',
           done: 'The member is disabled.',
-          run: async (_, { id, actor }) => this.members.setDisabled((await this.get(id)).name, true, actor),
+          run: async (_, { id, actor }) => this.members.setDisabled((await this.directory.get(id)).name, true, actor),
         },
         enable: {
           button: 'Enable the member',
           done: 'The member is enabled.',
-          run: async (_, { id, actor }) => this.members.setDisabled((await this.get(id)).name, false, actor),
+          run: async (_, { id, actor }) => this.members.setDisabled((await this.directory.get(id)).name, false, actor),
         },
       },
     }),
   ];
-
-  private async get(id: string) {
-    const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
-    if (!member) throw notFound('there is no such member');
-    return member;
-  }
-
-  /** Only those whose name begins with `query`, which the index of names finds. */
-  private found(query: string | null) {
-    const found = this.dataSource.manager.createQueryBuilder(Member, 'member');
-    const prefix = (query ?? '').toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`);
-    return prefix === '' ? found : found.where('member.name LIKE :prefix', { prefix: `${prefix}%` });
-  }
-
-  /** Those whose name begins with `query`, by name. */
-  async read(query: string | null, { after, most }: Omit<Part, 'order'>): Promise<Found<Member>> {
-    const found = this.found(query)
-      .orderBy('member.name')
-      .limit(most + 1);
-    if (after !== null) found.andWhere('member.name > :after', { after });
-    return partOf(await found.getMany(), most, ({ name }) => name);
-  }
 }
 
 const NAME = {
@@ -143,35 +133,4 @@ const NAME = {
   isRequired: true,
 };
 
-const passwordField = (label: string): Field => ({
-  name: 'password',
-  label,
-  type: 'password',
-  autocomplete: 'new-password',
-  hint: `${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`,
-  isRequired: true,
-});
-
-interface MemberDetails {
-  member: Member;
-  applications: ConnectedApplication[];
-}
-
-const memberPage = (visit: Visit, { member, applications }: MemberDetails) =>
-  html`<section class="card">
-      ${facts({ State: stateSince(member.disabledAt), Id: copiedId(member.id), Created: time(member.createdAt) })}
-      <p class="actions">
-        <a class="button" href="${hrefOf('/ops/audit', { subject: `member:${member.id}` })}">Audit of this member</a>
-      </p>
-    </section>
-    <h2>Connected applications</h2>
-    ${table(
-      {
-        Client: ({ clientId, name }) => clientLink({ id: clientId, name }),
-        Since: { time: ({ givenAt }) => givenAt },
-      },
-      applications,
-      'The applications that may act for this member will be here.',
-    )}
-    ${applications.length > 0 && visit.form('withdraw')}
-    ${visit.forms({ Password: ['set-password'], Access: [member.disabledAt === null ? 'disable' : 'enable'] })}`;
+const PASSWORD_HINT = { hint: `${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters` };

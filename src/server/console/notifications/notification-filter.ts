@@ -13,6 +13,7 @@ import {
   hrefOf,
   moment,
   readFilter,
+  type Texts,
 } from '../../../http/pages/fields.js';
 
 const statusFilter = (
@@ -44,6 +45,7 @@ interface FilterValues {
   reason: DiagnosisCode;
   since: number;
   until: number;
+  endedSince: number;
   order: string;
   resend: string;
 }
@@ -59,6 +61,7 @@ export const FILTER_FIELDS: FilterFields<FilterValues> = {
   reason: choice('Reason', REASONS as Record<DiagnosisCode, string>),
   since: moment('Created since'),
   until: moment('Created before'),
+  endedSince: moment('Ended since'),
   order: {
     label: 'Order key',
     read: (text) => (ReferenceId.safeParse(text).success ? text : null),
@@ -78,7 +81,7 @@ const MAX_CHOICES = 10;
 /** Reads the filter from an address or a form. `ofClient`: only the notifications of this client. */
 export async function readNotificationFilter(
   directory: ClientDirectory,
-  input: Record<string, string>,
+  input: Texts,
   ofClient: string | null = null,
 ): Promise<NotificationFilter> {
   const filter = readFilter(FILTER_FIELDS, input, Date.now());
@@ -92,8 +95,7 @@ export async function readNotificationFilter(
   return { ...filter, criteria: hasFault(filter) ? null : criteria, clients };
 }
 
-export const listHref = (given: Record<string, string>, home = '/ops'): string =>
-  hrefOf(`${home}/notifications`, given);
+export const listHref = (given: Texts, home = '/ops'): string => hrefOf(`${home}/notifications`, given);
 
 /** The host in what somebody may paste: a host, or a whole URL. Null if there is none. */
 function hostIn(text: string): string | null {

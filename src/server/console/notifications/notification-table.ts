@@ -1,4 +1,5 @@
-import { type Html, html } from '../../../http/html.js';
+import type { Texts } from '../../../http/pages/fields.js';
+import { html } from '../../../http/html.js';
 import { ID } from '../../../values/identifier.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
@@ -50,7 +51,7 @@ const CLIENT: Columns<ListedWebhook> = {
   },
 };
 
-export const notificationTable = (webhooks: ListedWebhook[], home?: string): Html =>
+export const notificationTable = (webhooks: ListedWebhook[], home?: string) =>
   table(notificationColumns(undefined, home), webhooks);
 
 /** A failed notification that was sent again looks different from one that still needs attention. */
@@ -71,7 +72,7 @@ const checkbox = (id: string, isChecked: boolean) =>
     aria-label="Select the notification ${id}"
   />`;
 
-export const selectedIds = (fields: Record<string, string>): string[] =>
+export const selectedIds = (fields: Texts): string[] =>
   Object.keys(fields)
     .filter((name) => name.startsWith(SELECTED))
     .map((name) => name.slice(SELECTED.length))

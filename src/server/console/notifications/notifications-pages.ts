@@ -45,8 +45,7 @@ export class NotificationsPages {
       listPage<ListedWebhook, NotificationFilter['values'], NotificationFilter>({
         path,
         title: 'Notifications',
-        section: 'notifications',
-        noun: ['notification', 'notifications'],
+        noun: 'notification',
         fields,
         filter: (input, visit) => readNotificationFilter(this.clients, input, visit.clientId),
         above: (_, filter) => views(filter, home),
@@ -86,13 +85,9 @@ export class NotificationsPages {
           'resend-all': {
             button: 'Send all again',
             kind: 'danger',
-            fields: ({ given, criteria }) => [
-              html`<p class="hint">
-                A notification is left out if its order has a newer, a pending or a delivered one.
-              </p>`,
-              // A duration such as 24h would select other notifications once the form is sent, so it becomes a time.
-              ...hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
-            ],
+            hint: 'A notification is left out if its order has a newer, a pending or a delivered one.',
+            // A duration such as 24h would select other notifications once the form is sent, so it becomes a time.
+            fields: ({ given, criteria }) => hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
             confirm: 'Yes, send all of them again',
             answer: async (fields, visit) => {
               const { criteria } = await readNotificationFilter(this.clients, fields, visit.clientId);
@@ -106,6 +101,7 @@ export class NotificationsPages {
       }),
       {
         path: `${home}/resends/:id`,
+        section: 'notifications',
         show: async (visit) => {
           const resend = await this.ownResend(visit);
           const client = await this.clients.find(resend.clientId ?? '');
@@ -139,7 +135,7 @@ export class NotificationsPages {
     return resend;
   }
 
-  private started(id: string, home: string): string {
+  private started(id: string, home: string) {
     this.counts.clear();
     return `${home}/resends/${id}`;
   }
@@ -200,10 +196,11 @@ const cut = (next: string) =>
     may match; continue with “Search further”, or give a client, a status or a time.`,
   );
 
-const exactly = ({ since, until, clientId }: WebhookCriteria) => ({
+const exactly = ({ since, until, endedSince = null, clientId }: WebhookCriteria) => ({
   since: exact(since),
   until: exact(until),
+  endedSince: exact(endedSince),
   client: clientId ?? '',
 });
 
-const exact = (ms: number | null): string => (ms === null ? '' : new Date(ms).toISOString());
+const exact = (ms: number | null) => (ms === null ? '' : new Date(ms).toISOString());

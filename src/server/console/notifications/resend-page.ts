@@ -38,7 +38,7 @@ export function resendPage(
     html`<h2>Selected notifications</h2>
       ${notificationTable(selected, visit.home)}`
   }`;
-  return { title: 'Send again', section: 'notifications', body, isLive: isRunning || pending > 0 };
+  return { title: 'Send again', body, isLive: isRunning || pending > 0 };
 }
 
 const summary = ({ home, clientId }: Visit, resend: WebhookResend & ResendOutcome, client: Client | null) =>

@@ -11,7 +11,7 @@ import { ClientDirectory } from '../clients/client-directory.js';
 import { quoted } from '../clients/quick-start.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
-import { clientLink, clientPath, orderLink, receiverLink, webhookLink } from '../frame/links.js';
+import { clientLink, clientPath, orderLink, receiverLink, receiverPath, webhookLink } from '../frame/links.js';
 
 @Injectable()
 export class WebhookPages {
@@ -27,6 +27,7 @@ export class WebhookPages {
   at(home: string): Page {
     return {
       path: `${home}/webhooks/:id`,
+      section: 'notifications',
       show: async (visit) => {
         const { id } = visit;
         const [shown, sent] = await Promise.all([this.details(visit), this.list.sent(id)]);
@@ -50,7 +51,7 @@ export class WebhookPages {
               </details>`
           }`;
         const isLive = webhook.status === 'PENDING';
-        return { title: `Notification ${id}`, section: 'notifications', body, isLive };
+        return { title: `Notification ${id}`, body, isLive };
       },
       actions: {
         resend: {
@@ -144,17 +145,23 @@ function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent:
   </li>`;
 }
 
-/** A FAILED webhook without a later one can be sent again. The Notify URL may have to be repaired first. */
+/** A FAILED webhook without a later one can be sent again, to a Notify URL that was repaired meanwhile. */
 function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]) {
   const { id, clientId, status, notifyUrl, eventType } = webhook;
   const later = chain.findLast((one) => one.id > id && one.eventType === eventType);
   const form = visit.clientId === null ? clientPath(clientId) : `${visit.home}/settings`;
-  const repair = html`<a class="button" href="${form}#notify-url">Repair the Notify URL</a>`;
+  const repair = (forWhat = '') =>
+    html`<a class="button" href="${form}#notify-url">Repair the Notify URL${forWhat}</a>`;
   if (status === 'SUCCESS' || notifyUrl === null) return null;
-  if (status === 'PENDING') return html`<p class="actions">${repair}</p>`;
+  if (status === 'PENDING')
+    return html`<p class="hint">Every attempt goes to the Notify URL above, so the receiver there must accept it.</p>
+      <p class="actions">
+        ${visit.clientId === null && html`<a class="button" href="${receiverPath(hostOf(notifyUrl))}">See the receiver</a>`}
+        ${repair(' for later orders')}
+      </p>`;
   if (later)
     return html`<p class="actions">Sent again as ${webhookLink(later.id, visit.home)} ${statusBadge(later.status)}</p>`;
-  return html`<div class="actions">${visit.form('resend')} ${repair}</div>`;
+  return html`<div class="actions">${visit.form('resend')} ${repair()}</div>`;
 }
 
 /** All notifications of the order, which show whether one arrived in the end. */

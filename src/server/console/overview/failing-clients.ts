@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import type { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import { type Range, withChange } from '../figures/figures.js';
@@ -14,7 +14,7 @@ export const reasonOf = ({ lastDiagnosis, lastError }: FailingHost): string =>
   (lastDiagnosis && diagnosisOf(lastDiagnosis).meaning) ?? `${lastError}.`;
 
 /** Which host fails, since when and why, and what to do or who has acknowledged it. */
-function failure(failing: FailingHost, client?: NamedClient): Html {
+function failure(failing: FailingHost, client?: NamedClient) {
   const { host, failingSince, lastDiagnosis, alarmEndedAt, acknowledgedBy, acknowledgement } = failing;
   const known =
     acknowledgedBy &&
@@ -23,16 +23,16 @@ function failure(failing: FailingHost, client?: NamedClient): Html {
   ${reasonOf(failing)} ${known ?? (lastDiagnosis && diagnosisOf(lastDiagnosis).remedy)}`;
 }
 
-export const failureNotice = (failing: FailingHost, client?: NamedClient): Html =>
+export const failureNotice = (failing: FailingHost, client?: NamedClient) =>
   notice(isAlarming(failing) ? 'bad' : 'warning', failure(failing, client));
 
 export const atLeast = (count: number, isCapped: boolean): string =>
   `${count.toLocaleString('en')}${isCapped ? ' or more' : ''}`;
 
 /** What each client has lost, and what can be done about it. The client that has lost the most is first. */
-export function failingTable(visit: Visit, range: Range, { clients, since, until }: Losses): Html {
+export function failingTable(visit: Visit, range: Range, { clients, since, until }: Losses) {
   const from = new Date(since).toISOString();
-  const listOf = ({ id: client }: NamedClient): string => listHref({ client, status: 'UNRESOLVED', since: from });
+  const listOf = ({ id: client }: NamedClient) => listHref({ client, status: 'UNRESOLVED', since: from });
   return table(
     {
       Client: ({ client, isPaused }) => html`${clientLink(client)} ${isPaused && statusBadge('paused')}`,
@@ -53,9 +53,9 @@ export type LossRow = FailingClient & { range: string; since: string; until: str
 export const alarming = ({ hosts }: FailingClient): string[] => hosts.filter(isAlarming).map(({ host }) => host);
 
 /** Each opens its form, except for the one that resumes. */
-function actions(visit: Visit, row: LossRow): Html | null {
+function actions(visit: Visit, row: LossRow) {
   if (!visit.mayChange) return null;
-  const form = (name: string, summary: string): Html =>
+  const form = (name: string, summary: string) =>
     html`<details>
       <summary>${summary}</summary>
       ${visit.form(name, row)}

@@ -9,8 +9,8 @@ import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
 import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { DeliveryPause, type PauseSubject, Webhook } from '../../../webhooks/webhook.entity.js';
-import { CachedQuery } from '../../health/cached-query.js';
-import { beginOf, DAY_MS, inHours, pointsOf, type Range, RANGES } from '../figures/figures.js';
+import { CachedQueries, CachedQuery } from '../../health/cached-query.js';
+import { beginOf, DAY_MS, inHours, pointsOf, type Range } from '../figures/figures.js';
 
 /** A client, without its name if it was erased. */
 export interface NamedClient {
@@ -18,7 +18,7 @@ export interface NamedClient {
   name: string | undefined;
 }
 
-export type Losses = Awaited<ReturnType<OverviewData['losses']>>;
+export type Losses = Awaited<ReturnType<OverviewData['readLosses']>>;
 /** A client that has lost notifications in a range, or whose receivers fail at present. */
 export type FailingClient = Losses['clients'][number];
 
@@ -35,11 +35,11 @@ export const isAlarming = ({ alarmEndedAt }: FailingHost): boolean => alarmEnded
 /** What the overview shows of the database. Each query is cached, and null while the database does not answer. */
 @Injectable()
 export class OverviewData {
-  private readonly common = {
-    pending: new CachedQuery(() => this.pending()),
-    clientCount: new CachedQuery(() => this.manager.count(Client)),
-  };
-  private readonly ranges = new Map(RANGES.map((range) => [range, this.queriesOf(range)]));
+  private readonly pending = new CachedQuery(() => this.readPending());
+  private readonly clientCount = new CachedQuery(() => this.manager.count(Client));
+  private readonly points = new CachedQueries((range: Range) => this.readPoints(range));
+  /** Cleared after an alarm was acknowledged, or deliveries were paused or resumed. */
+  readonly losses = new CachedQueries((range: Range) => this.readLosses(range));
   readonly manager: EntityManager;
 
   constructor(
@@ -51,30 +51,18 @@ export class OverviewData {
   }
 
   queries(range: Range) {
-    return this.ranges.get(range) ?? this.queriesOf(range);
-  }
-
-  /** Called after an alarm was acknowledged, or deliveries were paused or resumed. */
-  async forgetLosses(): Promise<void> {
-    await Promise.all([...this.ranges.values()].map(({ losses }) => losses.clear()));
-  }
-
-  private queriesOf(range: Range) {
-    return {
-      ...this.common,
-      points: new CachedQuery(() => this.points(range)),
-      losses: new CachedQuery(() => this.losses(range)),
-    };
+    const { pending, clientCount } = this;
+    return { pending, clientCount, points: this.points.of(range), losses: this.losses.of(range) };
   }
 
   /** The deliveries of a range, on the database's clock. */
-  private async points(range: Range) {
+  private async readPoints(range: Range) {
     const now = await databaseNow(this.manager);
     return pointsOf(range, now, await this.figures.ofAll(beginOf(range, now), range.periodMs));
   }
 
   /** The clients with the most pending notifications. `isCapped`: there may be more than were counted. */
-  private async pending() {
+  private async readPending() {
     const { rows } = await runSql(
       this.manager,
       () => `
@@ -89,7 +77,7 @@ export class OverviewData {
   }
 
   /** The clients that lost the most first. Ended notifications are counted by whole hours. */
-  private async losses(range: Range) {
+  private async readLosses(range: Range) {
     const now = await databaseNow(this.manager);
     const since = beginOf(range, now);
     const hour = beginOf(inHours(range), now);

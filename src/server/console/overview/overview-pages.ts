@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { acknowledge } from '../../../webhooks/contact/alarms.js';
 import { MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
@@ -20,7 +20,7 @@ import { pauseActions } from '../receivers/receiver-parts.js';
 import { searchHref } from '../search/search-pages.js';
 import { alarming, atLeast, failingTable, type LossRow } from './failing-clients.js';
 import { isAlarming, MAX_PENDING, OverviewData } from './overview-data.js';
-import { problemNotice, problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
+import { problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
 
 type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
 
@@ -68,13 +68,13 @@ export class OverviewPages {
           run: async ({ client: clientId = '', hosts = '', note = '' }, { actor }) => {
             const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
             await acknowledge(this.data.manager.connection, this.audit, alarms);
-            await this.data.forgetLosses();
+            this.data.losses.clear();
           },
         },
         ...pauseActions<LossRow>(
           'client',
           () => this.pauses,
-          () => this.data.forgetLosses(),
+          () => this.data.losses.clear(),
           ({ client, range }) => hiddenFields({ client: client.id, range }),
         ),
       },
@@ -89,7 +89,6 @@ export class OverviewPages {
     const queues = state.queues && (await Promise.all(state.queues.map((queue) => this.shown(queue))));
     return {
       title: 'Overview',
-      section: 'overview',
       body: overview(visit, { ...state, queues, range, request: visit.request }),
       isLive: visit.refusal === null,
     };
@@ -106,7 +105,7 @@ export class OverviewPages {
   }
 }
 
-function overview(visit: Visit, state: Overview): Html {
+function overview(visit: Visit, state: Overview) {
   const { range, points, losses, pending, queues } = state;
   const isNew = points?.every(({ figures }) => figures.attempts === 0) ?? false;
   return html`${verdict(state, isNew)}
@@ -127,7 +126,7 @@ function overview(visit: Visit, state: Overview): Html {
     </div>`;
 }
 
-function verdict(state: Overview, isNew: boolean): Html {
+function verdict(state: Overview, isNew: boolean) {
   const problems = problemsOf(state);
   const { losses, clientCount, range } = state;
   const clients = losses?.clients ?? [];
@@ -150,10 +149,10 @@ function verdict(state: Overview, isNew: boolean): Html {
         !isNew &&
         notice('good', 'Notifications reach their receivers. No fault is known.')
   }
-  ${problems.map(problemNotice)}`;
+  ${problems}`;
 }
 
-function totals({ due, points, losses }: Overview): Html {
+function totals({ due, points, losses }: Overview) {
   const { successRate = null, receipt, delivered = null, endedFailed = null } = points ? figuresOfPoints(points) : {};
   return tiles({
     'Attempts succeeded': [ratio(successRate), rateKind(successRate)],
@@ -162,7 +161,7 @@ function totals({ due, points, losses }: Overview): Html {
     Delivered: delivered,
     'Ended FAILED': [
       losses &&
-        html`<a href="${listHref({ status: 'FAILED', since: new Date(losses.since).toISOString() })}"
+        html`<a href="${listHref({ status: 'FAILED', endedSince: new Date(losses.since).toISOString() })}"
           >${endedFailed}</a
         >`,
       endedFailed ? 'bad' : null,
@@ -172,7 +171,7 @@ function totals({ due, points, losses }: Overview): Html {
 }
 
 /** A notification that has been due for less than a second is not late. */
-const shownDue = ({ count, oldestAgeMs }: Due): string =>
+const shownDue = ({ count, oldestAgeMs }: Due) =>
   shownCount(count) + (oldestAgeMs < 1_000 ? '' : `, the oldest for ${shownMs(oldestAgeMs)}`);
 
 function rateKind(rate: number | null) {
@@ -180,7 +179,7 @@ function rateKind(rate: number | null) {
   return rate >= 0.99 ? 'good' : rate >= 0.9 ? 'warning' : 'bad';
 }
 
-function nothingSent({ clientCount, range }: Overview): Html {
+function nothingSent({ clientCount, range }: Overview) {
   if (clientCount !== 0)
     return emptyState(
       html`No notification was sent in the ${range.name.toLowerCase()}. When an order of a client is completed, the
@@ -194,9 +193,9 @@ function nothingSent({ clientCount, range }: Overview): Html {
   );
 }
 
-function pendingTable({ clients, isCapped }: NonNullable<Overview['pending']>): Html {
+function pendingTable({ clients, isCapped }: NonNullable<Overview['pending']>) {
   return html`${table(
-    { Client: ({ client }) => clientLink(client), Pending: { number: ({ pending }) => pending } },
+    { Client: ({ client }) => clientLink(client), Pending: { number: 'pending' } },
     clients,
     'Nothing is pending: every notification has ended.',
   )}

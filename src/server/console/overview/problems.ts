@@ -18,22 +18,19 @@ export interface State extends Answers<Backlog['queries']> {
   request: HttpRequest;
 }
 
-export interface Problem {
-  kind: 'bad' | 'warning';
-  what: Html;
-  remedy: Html;
-  action?: Html | null | undefined;
-}
+/** Says what is wrong and what helps. `action`: a form that helps. */
+const problem = (kind: 'bad' | 'warning') => (what: Html, remedy: Html, action?: Html | null) =>
+  notice(kind, html`<strong>${what}</strong> ${remedy}`, action);
 
-export const bad = (what: Html, remedy: Html): Problem => ({ kind: 'bad', what, remedy });
+export const bad = problem('bad');
 /** A problem that delays deliveries, stops those to single receivers, or may do so. */
-export const warning = (what: Html, remedy: Html): Problem => ({ kind: 'warning', what, remedy });
+export const warning = problem('warning');
 
 /** A notification that waits for longer is late: the queue takes what is due within seconds. */
 const LATE_MS = 120_000;
 
 /** The worst first. */
-export function problemsOf({ due, queues, isQueueUp, areSecretsReadable, processes, request }: State): Problem[] {
+export function problemsOf({ due, queues, isQueueUp, areSecretsReadable, processes, request }: State) {
   return [
     due === null && databaseDown,
     isQueueUp === null && queueDown,
@@ -43,9 +40,6 @@ export function problemsOf({ due, queues, isQueueUp, areSecretsReadable, process
     due && lateDeliveries(due),
   ].filter((problem) => !!problem);
 }
-
-export const problemNotice = ({ kind, what, remedy, action }: Problem): Html =>
-  notice(kind, html`<strong>${what}</strong> ${remedy}`, action);
 
 const health = html`<a href="/ops/health">Health</a>`;
 
@@ -68,16 +62,14 @@ const secretsUnreadable = bad(
 );
 
 /** Without it, nothing on the page would say why jobs wait. */
-function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: HttpRequest): Problem | null {
+function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: HttpRequest) {
   const link = queueLink(queue);
   if (isPaused)
-    return {
-      ...bad(
-        html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
-        html`Its jobs wait. Resume it when the reason is over.`,
-      ),
-      action: postForm(request, '/ops/resume-queue', { button: 'Resume' }, [hiddenField('queue', queue)]),
-    };
+    return bad(
+      html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
+      html`Its jobs wait. Resume it when the reason is over.`,
+      postForm(request, '/ops/resume-queue', { button: 'Resume' }, [hiddenField('queue', queue)]),
+    );
   if (limit === null) return null;
   return warning(
     html`The queue ${link} is limited: ${limit}.`,
@@ -86,7 +78,7 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
 }
 
 /** With the queue on Postgres, workers of embedding applications are unknown, so a lack shows only if something waits. */
-function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due): Problem | null {
+function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due) {
   const isCertain = processes.connectedWorkers !== null || (count > 0 && oldestAgeMs > LATE_MS);
   if (workersOf(processes) > 0 || !isCertain) return null;
   return bad(
@@ -97,7 +89,7 @@ function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due): Prob
 
 export const shownCount = (count: number): string => (count < MAX_COUNTED ? String(count) : '100,000 or more');
 
-function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
+function lateDeliveries({ count, oldestAgeMs }: Due) {
   if (count === 0 || oldestAgeMs <= LATE_MS) return null;
   return warning(
     html`Notifications are late: the oldest of ${shownCount(count)} that are due has waited for ${shownMs(oldestAgeMs)}.`,
@@ -106,7 +98,7 @@ function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
   );
 }
 
-export function queueTable(queues: ShownQueue[]): Html {
+export function queueTable(queues: ShownQueue[]) {
   const states = Object.keys(queues[0]?.jobs ?? {});
   return table(
     {
@@ -118,9 +110,9 @@ export function queueTable(queues: ShownQueue[]): Html {
   );
 }
 
-const queueLink = (queue: string): Html => html`<a href="/ops/queues/queue/${queue}">${queue}</a>`;
+const queueLink = (queue: string) => html`<a href="/ops/queues/queue/${queue}">${queue}</a>`;
 
-function stateOf({ isPaused, limit }: ShownQueue): Html {
+function stateOf({ isPaused, limit }: ShownQueue) {
   if (isPaused) return statusBadge('paused');
   return limit === null ? statusBadge('up') : html`${statusBadge('limited', 'warning')} ${limit}`;
 }

@@ -67,12 +67,12 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
 }
 
 /** Whether a browser opens a page of Bull Board outside the console. It then gets the console's page, which embeds it. */
-const isOutside = (request: FastifyRequest): boolean =>
+const isOutside = (request: FastifyRequest) =>
   wantsPage(request) &&
   !/[?&]board\b|\/(api|static)\//.test(request.url) &&
   request.headers['sec-fetch-dest'] !== 'iframe';
 
-function sendFrame(request: FastifyRequest, reply: FastifyReply): void {
+function sendFrame(request: FastifyRequest, reply: FastifyReply) {
   const address = `${request.url}${request.url.includes('?') ? '&' : '?'}board`;
   const body = html`${!signedInOf(request)?.mayChange && notice('warning', VIEWER)}
     <iframe class="board" title="Bull Board" src="${address}"></iframe>`;
@@ -82,7 +82,7 @@ function sendFrame(request: FastifyRequest, reply: FastifyReply): void {
 const VIEWER = 'Your role is viewer: you can read the queues here, but every change is refused.';
 
 /** Adds the members that Bull Board shows. */
-function readable(problem: string): string {
+function readable(problem: string) {
   const members = JSON.parse(problem) as Record<string, unknown>;
   return JSON.stringify({ ...members, error: members.title, message: members.detail });
 }
@@ -126,7 +126,7 @@ const REFUSAL = new Problem(
 );
 
 /** Refuses what can stop deliveries unnoticed, and records every other change of a queue before it is made. */
-function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[]): void {
+function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[]) {
   scope.addHook('preHandler', async (request, reply) => {
     if (isOutside(request)) {
       sendFrame(request, reply);
@@ -161,4 +161,4 @@ function actionOf(request: FastifyRequest): AuditAction | null {
   return lifts || CHANGES.includes(route) ? 'queue.changed' : (PAUSES[route] ?? null);
 }
 
-const routeName = ({ routeOptions }: FastifyRequest): string => (routeOptions.url ?? '').replace(API, '');
+const routeName = ({ routeOptions }: FastifyRequest) => (routeOptions.url ?? '').replace(API, '');

@@ -16,7 +16,7 @@ import { facts, notice, table, time } from '../../../http/pages/parts.js';
 export const pauseActions = <Row>(
   kind: 'client' | 'host',
   pauses: () => DeliveryPauses,
-  after?: () => Promise<void>,
+  after?: () => void,
   named: (row: Row) => FormPart[] = () => [],
 ): Record<string, Action<Row>> => ({
   pause: {
@@ -41,13 +41,13 @@ export const pauseActions = <Row>(
 });
 
 /** Says whether deliveries are paused, with the form that changes it. `whose`: what a pause holds back. */
-export const pausing = (visit: Visit, paused: { since: number | string; reason: string } | null, whose: Html): Html =>
+export const pausing = (visit: Visit, paused: { since: number | string; reason: string } | null, whose: Html) =>
   html`<h2>Pause</h2>
     ${paused && notice('warning', html`Deliveries have been paused since ${time(paused.since)}: ${paused.reason}`)}
     <p>${whose}</p>
     ${visit.form(paused ? 'resume' : 'pause')}`;
 
-export function testOutcome(test: TestResult): Html {
+export function testOutcome(test: TestResult) {
   const { notifyUrl, outcome, responseStatus, durationMs, error, diagnosis, responseSnippet, address } = test;
   return html`${outcome === 'delivered' ? notice('good', 'The test was accepted.') : notice('bad', html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
   ${facts({
@@ -59,11 +59,11 @@ export function testOutcome(test: TestResult): Html {
   })}`;
 }
 
-export const healthTable = ({ hosts }: WebhookHealth, home?: string): Html =>
+export const healthTable = ({ hosts }: WebhookHealth, home?: string) =>
   table(
     {
       Receiver: ({ host }) => receiverLink(host, home),
-      'Failures in a row': { number: ({ failuresInARow }) => failuresInARow },
+      'Failures in a row': { number: 'failuresInARow' },
       'Last success': ({ lastSuccessAt }) => time(lastSuccessAt),
       'Last failure': ({ lastFailureAt }) => time(lastFailureAt),
       Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
@@ -75,7 +75,7 @@ export const healthTable = ({ hosts }: WebhookHealth, home?: string): Html =>
     'Once something was sent to its receivers, their answers will be summed up here.',
   );
 
-export const certified = ({ passed, checks }: Certification): Html =>
+export const certified = ({ passed, checks }: Certification) =>
   html`${passed ? notice('good', 'The receiver passed.') : notice('bad', 'The receiver did not pass.')}
   ${table(
     {

@@ -6,16 +6,17 @@ import { databaseNow } from '../../../database/sql.js';
 import { ACKNOWLEDGED, ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { DeliveryFigures, type HostFigures } from '../../../webhooks/figures/delivery-figures.js';
+import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { Webhook, WebhookAttempt } from '../../../webhooks/webhook.entity.js';
-import { CachedQuery } from '../../health/cached-query.js';
-import { beginOf, figuresOfPoints, inHours, pointsOf, type Range, RANGES } from '../figures/figures.js';
+import { CachedQueries } from '../../health/cached-query.js';
+import { beginOf, figuresOfPoints, inHours, pointsOf, type Range } from '../figures/figures.js';
 import { withClients } from '../overview/overview-data.js';
 
 /** `before`: its figures in the time before. */
 export type ListedHost = HostFigures & { failing: FailingHost | null; before?: HostFigures['figures'] | undefined };
 
 export type Answers = Awaited<ReturnType<typeof answersTo>>;
-export type HostClient = Awaited<ReturnType<ReceiversData['of']>>['clients'][number];
+export type HostDetails = Awaited<ReturnType<ReceiversData['of']>>;
 
 export const MAX_HOSTS = 1_000;
 const MAX_CLIENTS = 50;
@@ -29,30 +30,29 @@ const MAX_URLS = 50;
 
 @Injectable()
 export class ReceiversData {
-  private readonly lists = new Map(RANGES.map((range) => [range, new CachedQuery(() => this.readList(range))]));
+  /** The hosts with the most failures come first. */
+  readonly lists = new CachedQueries((range: Range) => this.readList(range));
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly figures: DeliveryFigures,
+    private readonly pauses: DeliveryPauses,
   ) {}
-
-  /** The hosts with the most failures come first. Null while the database does not answer. */
-  async list(range: Range): Promise<ListedHost[] | null> {
-    return (await this.lists.get(range)?.get()) ?? null;
-  }
 
   private async readList(range: Range): Promise<ListedHost[]> {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const since = beginOf(inHours(range), now);
-    const hosts = await this.figures.hosts(since, now, MAX_HOSTS);
-    const earlier = await this.figures.hosts(beginOf(inHours(range), since - 1), since, MAX_HOSTS);
+    const [hosts, earlier, failing] = await Promise.all([
+      this.figures.hosts(since, now, MAX_HOSTS),
+      this.figures.hosts(beginOf(inHours(range), since - 1), since, MAX_HOSTS, false),
+      manager.find(FailingHost, {
+        where: { ...ALARMING, lastFailedAt: MoreThan(since) },
+        order: { failingSince: 'DESC' },
+        take: 1_000,
+      }),
+    ]);
     const before = new Map(earlier.map(({ host, figures }) => [host, figures]));
-    const failing = await manager.find(FailingHost, {
-      where: { ...ALARMING, lastFailedAt: MoreThan(since) },
-      order: { failingSince: 'DESC' },
-      take: 1_000,
-    });
     // The map keeps the last entry of each host, which is the failure that began first.
     const byHost = new Map(failing.map((row) => [row.host, row]));
     return hosts.map((one) => ({ ...one, failing: byHost.get(one.host) ?? null, before: before.get(one.host) }));
@@ -63,8 +63,12 @@ export class ReceiversData {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const since = beginOf(range, now);
-    const sums = await this.figures.ofHost(host, beginOf(range, since - 1), range.periodMs);
-    const found = await this.figures.clientsOf(host, since, MAX_CLIENTS);
+    const [sums, found, concerned, paused] = await Promise.all([
+      this.figures.ofHost(host, beginOf(range, since - 1), range.periodMs),
+      this.figures.clientsOf(host, since, MAX_CLIENTS),
+      this.pauses.clientsAt(host),
+      this.pauses.find(`host:${host}`),
+    ]);
     const ids = found.map(({ clientId }) => clientId);
     const { newest, urls } = await this.at(host, ids);
     const failing = await manager.find(FailingHost, {
@@ -77,6 +81,10 @@ export class ReceiversData {
       failing: failing.find(({ clientId }) => clientId === one.clientId) ?? null,
     }));
     return {
+      host,
+      range: shown,
+      concerned,
+      paused,
       points: pointsOf(range, now, sums),
       before: figuresOfPoints(pointsOf(range, since - 1, sums)),
       clients: await withClients(manager, clients),

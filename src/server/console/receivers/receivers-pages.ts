@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { searchField } from '../../../http/pages/fields.js';
 import { listPage } from '../../../http/pages/list.js';
 import { notFound, unavailable, unprocessable } from '../../../http/problem.js';
@@ -14,7 +14,6 @@ import {
   ATTEMPTS,
   figuresOfPoints,
   quantileColumns,
-  type Range,
   rangeLinks,
   rangeOf,
   ratio,
@@ -29,7 +28,7 @@ import { type Columns, emptyState, statusBadge, table, tiles } from '../../../ht
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import { failureNotice, reasonOf } from '../overview/failing-clients.js';
 import {
-  type HostClient,
+  type HostDetails,
   type ListedHost,
   MAX_HOSTS,
   MAX_NOTIFICATIONS,
@@ -53,8 +52,7 @@ export class ReceiversPages {
     listPage<ListedHost, { q: string; range: string }>({
       path: PATH,
       title: 'Receivers',
-      section: 'receivers',
-      noun: ['receiver', 'receivers'],
+      noun: 'receiver',
       fields: { q: searchField('Host'), range: { label: null, read: (range) => range, fault: '' } },
       above: (_, { given }) => rangeLinks(PATH, rangeOf(given)),
       hint: () =>
@@ -63,34 +61,24 @@ export class ReceiversPages {
           of attempts.
         </p>`,
       read: async ({ given }) => {
-        const hosts = await this.data.list(rangeOf(given));
+        const hosts = await this.data.lists.get(rangeOf(given));
         if (!hosts) throw unavailable('the database does not answer');
         return { rows: hosts.filter(({ host }) => host.includes(given.q.toLowerCase())), next: null };
       },
       columns: {
-        Receiver: { value: ({ host }) => host, cell: ({ host }) => receiverLink(host) },
-        Clients: { number: ({ clients }) => clients },
+        Receiver: { value: 'host', cell: ({ host }) => receiverLink(host) },
+        Clients: { number: 'clients' },
         ...FIGURES,
         Why: { value: ({ failing }) => failing && reasonOf(failing) },
       },
       nothing: [`No attempts in this range. ${SHOWN_HERE}`, 'No attempts at a host with this text in this range.'],
       isLive: true,
     }),
-    definePage<HostDetails>({
+    definePage({
       path: `${PATH}/:host`,
-      read: async (visit) => {
-        const host = hostOf(visit);
-        const range = rangeOf(visit.query);
-        const [details, concerned, paused] = await Promise.all([
-          this.data.of(host, range),
-          this.pauses.clientsAt(host),
-          this.pauses.find(`host:${host}`),
-        ]);
-        return { ...details, host, range, concerned, paused };
-      },
+      read: (visit) => this.data.of(hostOf(visit), rangeOf(visit.query)),
       show: (visit, details) => ({
         title: `Receiver ${details.host}`,
-        section: 'receivers',
         body: hostPage(visit, details),
       }),
       actions: {
@@ -101,39 +89,31 @@ export class ReceiversPages {
             const options = Object.fromEntries(known(clients).map(({ id, name }) => [id, name ?? id]));
             return [{ name: 'client', label: 'Client', options, hint: TEST_HINT }];
           },
-          answer: ({ client = '' }, visit) => this.test(client, visit),
+          // The result is not stored, so the answer itself shows it.
+          answer: async ({ client = '' }, visit) => {
+            const host = hostOf(visit);
+            const url = (await this.data.at(host, [client])).urls.get(client);
+            if (!url) throw unprocessable('The client has no Notify URL at this host; choose another one');
+            const result = await this.tests.sendTo({ id: client }, url);
+            await this.audit.record({
+              action: 'webhook.tested',
+              subject: `client:${client}`,
+              actor: visit.actor,
+              detail: { host, outcome: result.outcome },
+            });
+            return visit.show(testOutcome(result));
+          },
         },
       },
     }),
   ];
-
-  /** Its result is not stored, so the answer itself shows it. */
-  private async test(client: string, visit: Visit) {
-    const host = hostOf(visit);
-    const url = (await this.data.at(host, [client])).urls.get(client);
-    if (!url) throw unprocessable('The client has no Notify URL at this host; choose another one');
-    const result = await this.tests.sendTo({ id: client }, url);
-    const detail = { host, outcome: result.outcome };
-    await this.audit.record({ action: 'webhook.tested', subject: `client:${client}`, actor: visit.actor, detail });
-    return visit.show(testOutcome(result));
-  }
 }
 
-type HostDetails = Awaited<ReturnType<ReceiversData['of']>> & {
-  host: string;
-  range: Range;
-  concerned: Awaited<ReturnType<DeliveryPauses['clientsAt']>>;
-  paused: Awaited<ReturnType<DeliveryPauses['find']>>;
-};
-
-function hostPage(visit: Visit, { range, points, before, clients, answers, concerned, paused }: HostDetails): Html {
+function hostPage(visit: Visit, { range, points, before, clients, answers, concerned, paused }: HostDetails) {
   const figures = html`${totals(figuresOfPoints(points), before)}
     ${charts(points, 'Time of an attempt', ({ duration }) => duration)}
     <h2>Clients</h2>
-    ${table(
-      { Client: ({ client }) => clientLink(client), 'Notify URL': ({ notifyUrl }) => notifyUrl, ...FIGURES },
-      clients,
-    )}`;
+    ${table({ Client: ({ client }) => clientLink(client), 'Notify URL': 'notifyUrl', ...FIGURES }, clients)}`;
   return html`${clients.map(({ client, failing }) => failing && failureNotice(failing, client))}
   ${rangeLinks(visit.path, range)}
   ${clients.length === 0 ? emptyState(`No attempts in the ${range.name.toLowerCase()}. ${SHOWN_HERE}`) : figures}
@@ -147,9 +127,9 @@ function hostPage(visit: Visit, { range, points, before, clients, answers, conce
   ${pausing(visit, paused, html`A pause concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`)}`;
 }
 
-function totals(now: Figures, before: Figures): Html {
+function totals(now: Figures, before: Figures) {
   const { attempts, failures } = now;
-  const shown = (show: (figures: Figures) => string): Html => withChange(now, before, show);
+  const shown = (show: (figures: Figures) => string) => withChange(now, before, show);
   return tiles({
     Attempts: attempts,
     Failed: [failures, failures > 0 ? 'bad' : null],
@@ -168,18 +148,18 @@ const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
   'Failing since': { time: ({ failing }) => failing && failing.failingSince },
 };
 
-const answerBadge = ({ responseStatus, error }: WebhookAttempt): Html =>
+const answerBadge = ({ responseStatus, error }: WebhookAttempt) =>
   statusBadge(responseStatus === null ? 'no answer' : String(responseStatus), error === null ? 'good' : 'bad');
 
-function answerTables({ urls, last }: Answers): Html {
+function answerTables({ urls, last }: Answers) {
   if (last.length === 0) return emptyState('No answer among the newest notifications of these clients.');
   return html`<h2>Notify URLs</h2>
     <p class="hint">The attempts of the newest notifications, at most ${MAX_NOTIFICATIONS} of them.</p>
     ${table(
       {
-        'Notify URL': ({ notifyUrl }) => notifyUrl,
-        Attempts: { number: ({ attempts }) => attempts },
-        Failed: { number: ({ failures }) => failures },
+        'Notify URL': 'notifyUrl',
+        Attempts: { number: 'attempts' },
+        Failed: { number: 'failures' },
         Median: { number: ({ medianMs }) => shownMs(medianMs) },
         'Last answer': ({ last }) => last && answerBadge(last),
         Time: { time: ({ last }) => last && last.startedAt },
@@ -202,14 +182,14 @@ function answerTables({ urls, last }: Answers): Html {
     )}`;
 }
 
-const known = (clients: HostClient[]) =>
+const known = (clients: HostDetails['clients']) =>
   clients.filter(({ notifyUrl }) => notifyUrl !== null).map(({ client }) => client);
 
 const TEST_HINT =
   'A signed sample goes to the Notify URL of this client. Its header X-Webhook-Test: true marks it; it is not stored and not repeated.';
 
 /** No host of a URL contains a space or a control character, and Postgres refuses NUL. */
-function hostOf({ id: host }: Visit): string {
+function hostOf({ id: host }: Visit) {
   if (host.length > HOST_LENGTH || /[\s\p{Cc}]/u.test(host)) throw notFound('there is no such receiver');
   return host;
 }

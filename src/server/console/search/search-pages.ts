@@ -4,7 +4,7 @@ import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { html } from '../../../http/html.js';
 import { hrefOf, isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
-import type { Page, Visit } from '../../../http/pages/site.js';
+import type { Page } from '../../../http/pages/site.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { orderKey } from '../../../values/identifier.js';
@@ -14,7 +14,7 @@ import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { rangeOf } from '../figures/figures.js';
 import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
-import { MembersPages } from '../members/members-pages.js';
+import { MemberDirectory } from '../members/member-directory.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import { ReceiversData } from '../receivers/receivers-data.js';
 
@@ -30,55 +30,58 @@ export class SearchPages {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly webhooks: WebhookList,
     private readonly clients: ClientDirectory,
-    private readonly members: MembersPages,
+    private readonly members: MemberDirectory,
     private readonly operators: OperatorsService,
     private readonly receivers: ReceiversData,
   ) {}
 
-  readonly pages: Page[] = [{ path: PATH, show: (visit) => this.search(visit) }];
-
-  private async search({ query: { q: query = '' } }: Visit) {
-    const view = { title: 'Found', query };
-    if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
-    const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
-      this.webhooksFor(query),
-      this.clients.search(query, MAX_FOUND),
-      this.ordersFor(query),
-      this.members.read(query, { after: null, most: MAX_FOUND }),
-      this.operators.list(),
-      this.receivers.list(rangeOf({ range: '7d' })),
-    ]);
-    const text = query.toLowerCase();
-    const lists = {
-      Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
-      Orders: orders.map(({ id, bookingId }) => html`${orderLink(orderKey(id))} booking ${bookingId}`),
-      Receivers: (hosts ?? []).filter(({ host }) => host.includes(text)).map(({ host }) => receiverLink(host)),
-      Members: members.rows.map(memberLink),
-      Operators: operators
-        .filter(({ name }) => name.toLowerCase().startsWith(text))
-        .map(({ name }) => operatorLink(name)),
-    };
-    const count = webhooks.length + Object.values(lists).flat().length;
-    const [[client], [first]] = [clients, webhooks];
-    if (count === 1 && client && [client.id.toLowerCase(), client.name.toLowerCase()].includes(text))
-      return clientPath(client.id);
-    if (count === 1 && first) return `/ops/webhooks/${first.webhook.id}`;
-    const body = html`${count === 0 && emptyState(NOTHING)}
-    ${Object.entries(lists).map(
-      ([name, found]) =>
-        found.length > 0 &&
-        html`<h2>${name}</h2>
-          <ul>
-            ${found.map((one) => html`<li>${one}</li>`)}
-          </ul>`,
-    )}
-    ${
-      webhooks.length > 0 &&
-      html`<h2>Notifications</h2>
-        ${notificationTable(webhooks)}`
-    }`;
-    return { ...view, body };
-  }
+  readonly pages: Page[] = [
+    {
+      path: PATH,
+      show: async ({ query: { q: query = '' } }) => {
+        const view = { title: 'Found', query };
+        if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
+        const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
+          this.webhooksFor(query),
+          this.clients.search(query, MAX_FOUND),
+          this.ordersFor(query),
+          this.members.page(query, { after: null, most: MAX_FOUND }),
+          this.operators.list(),
+          this.receivers.lists.get(rangeOf({ range: '7d' })),
+        ]);
+        const text = query.toLowerCase();
+        const lists = {
+          Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
+          Orders: orders.map(({ id, bookingId }) => html`${orderLink(orderKey(id))} booking ${bookingId}`),
+          Receivers: (hosts ?? []).filter(({ host }) => host.includes(text)).map(({ host }) => receiverLink(host)),
+          Members: members.rows.map(memberLink),
+          Operators: operators
+            .filter(({ name }) => name.toLowerCase().startsWith(text))
+            .map(({ name }) => operatorLink(name)),
+        };
+        const count = webhooks.length + Object.values(lists).flat().length;
+        const [[client], [first]] = [clients, webhooks];
+        if (count === 1 && client && [client.id.toLowerCase(), client.name.toLowerCase()].includes(text))
+          return clientPath(client.id);
+        if (count === 1 && first) return `/ops/webhooks/${first.webhook.id}`;
+        const body = html`${count === 0 && emptyState(NOTHING)}
+        ${Object.entries(lists).map(
+          ([name, found]) =>
+            found.length > 0 &&
+            html`<h2>${name}</h2>
+              <ul>
+                ${found.map((one) => html`<li>${one}</li>`)}
+              </ul>`,
+        )}
+        ${
+          webhooks.length > 0 &&
+          html`<h2>Notifications</h2>
+            ${notificationTable(webhooks)}`
+        }`;
+        return { ...view, body };
+      },
+    },
+  ];
 
   /** The webhook with this id, or those of the order with this key. */
   private async webhooksFor(query: string) {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { DiagnosisCode } from '../../../../src/webhooks/transport/diagnosis.js';
-import { WebhookAttempt } from '../../../../src/webhooks/webhook.entity.js';
+import { Webhook, WebhookAttempt } from '../../../../src/webhooks/webhook.entity.js';
 import { type TestClient, TestUsher } from '../../../support/usher.js';
-import { insertFailed, references } from '../../../webhooks/undelivered/support.js';
+import { HOUR_MS, insertFailed, references } from '../../../webhooks/undelivered/support.js';
 import { ConsolePages, HOSTILE, listedIds } from '../console-pages.js';
 
 let usher: TestUsher;
@@ -56,6 +56,9 @@ test('each filter alone, and all of them together, show exactly the notification
   expect(await list({ status: 'FAILED', since: '24h' })).toEqual([third, second]);
   expect(await list({ until: new Date(Date.now() - 86_400_000).toISOString() })).toEqual([old]);
   expect(await list({ order: 'f-third' })).toEqual([third]);
+  await usher.dataSource.manager.update(Webhook, { id: second }, { finishedAt: Date.now() - 48 * HOUR_MS });
+  await usher.dataSource.manager.update(Webhook, { id: old }, { finishedAt: Date.now() });
+  expect(await list({ status: 'FAILED', endedSince: '24h' })).toEqual([third, old]);
   const all = { status: 'UNRESOLVED', client: 'Odeon', host: 'one.example', reason: 'tls-expired', since: '72h' };
   expect(await list(all)).toEqual([old]);
   expect(await list({ ...all, until: '50h' })).toEqual([]);

@@ -192,7 +192,18 @@ test('a client cannot read the request of an operator', async () => {
   await pages.get('/ops/resends/none', 404);
 });
 
-test('the page of a pending notification shows the plan of its attempts, and links the repair of the Notify URL', async () => {
+test('of a filter by the end, only what has ended since then is sent again', async () => {
+  const client = await usher.client(receiver.url);
+  await insertFailed(client, ['ended-long-ago'], 48);
+  const recent = await insertFailed(client, ['ended-just-now'], 1);
+  const filter = { status: 'UNRESOLVED', client: client.id, endedSince: '24h' };
+  expect(await pages.get(`/ops/notifications?${new URLSearchParams(filter)}`)).toContain('filter again: 1 of 1 client');
+  const { location } = await pages.post('/ops/notifications/resend-all', { ...filter, confirmed: 'yes' });
+  expect(tile(await pages.finished(location), 'Sent again')).toBe('1');
+  expect(await resendsOf(usher, client)).toEqual(new Map(recent.map((id) => [id, 1])));
+});
+
+test('the page of a pending notification shows the plan of its attempts, and links its receiver and the repair for later orders', async () => {
   const patient = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '3', WEBHOOK_RETRY_EVERY: '1h' });
   const client = await patient.client(receiver.url);
   receiver.behaviour = answer(404);
@@ -206,7 +217,10 @@ test('the page of a pending notification shows the plan of its attempts, and lin
   expect(text).toMatch(
     /<strong>2<\/strong> not before <time[^]*<strong>3<\/strong> not before <time[^]*FAILED not before/,
   );
-  expect(text).toContain(`href="/ops/clients/${client.id}#notify-url"`);
+  expect(text).toContain(`href="/ops/clients/${client.id}#notify-url">Repair the Notify URL for later orders</a>`);
+  expect(text).toContain(
+    `href="/ops/receivers/${encodeURIComponent(new URL(receiver.url).host)}">See the receiver</a>`,
+  );
   expect(text).toContain('A test client</a>');
   expect(text).toContain('&quot;transactionId&quot;:&quot;TX-1&quot;');
 });
