@@ -43,6 +43,7 @@ interface Options {
   quick?: true;
   only?: string;
   backends?: string;
+  recorded?: string;
   json?: string;
   markdown?: string;
 }
@@ -51,6 +52,7 @@ const options = new Command('bench')
   .option('--quick', 'short rounds and small numbers: for a look, not for a comparison')
   .option('--only <names>', `some rows, separated by commas: ${NAMES}`)
   .option('--backends <names>', 'of the row single, separated by commas')
+  .option('--recorded <file>', 'fail where a ratio is a quarter above the one in this file')
   .option('--json <file>', `write the figures to this file, instead of ${RESULTS}/figures.json`)
   .option('--markdown <file>', 'measure nothing; write the figures of this file into docs/internals/performance.md')
   .parse()
@@ -93,7 +95,18 @@ async function measure(rows: Row[]): Promise<void> {
     writeFileSync(json, `${JSON.stringify({ machine: await machine(), effort, rows: measured }, null, 2)}\n`);
     writeFileSync(`${RESULTS}/figures.svg`, plot(measured));
   }
+  if (options.recorded !== undefined) compare(measured, options.recorded);
   console.log(`\nThe figures are in ${json}, the plot in ${RESULTS}/figures.svg.`);
+}
+
+/** Fails where a ratio is a quarter above the recorded one of the same name. The p99 of a short form varies too much to be recorded. */
+function compare(measured: Measured[], file: string): void {
+  const recorded = JSON.parse(readFileSync(file, 'utf8')) as Record<string, number>;
+  for (const { what, value } of measured.flatMap(({ checks }) => checks)) {
+    if (!(value > 1.25 * (recorded[what] ?? Infinity))) continue;
+    console.error(`${what}: ${value.toFixed(2)}, a quarter above the ${recorded[what]} of ${file}`);
+    process.exitCode = 1;
+  }
 }
 
 function chosenRows(): Row[] {

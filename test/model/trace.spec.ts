@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { SPECIFIED_RETRY } from '../../src/values/retry-schedule.js';
 import { firstFault, type Row, type Step } from './trace.js';
 
-const { retryEveryMs: EVERY } = SPECIFIED_RETRY;
+const { retryEveryMs: EVERY, minIntervalMs: MIN_INTERVAL } = SPECIFIED_RETRY;
 /** A retry run, and each next one. */
 const RUN = 1_000 * EVERY;
 const row = (status: string, attempts: number, due: number | null): Row => ({ status, attempts, due });
@@ -48,6 +48,19 @@ test('five failed attempts, a success, and a failure that is recorded after its 
   const [recorded, claimed, sent] = failing(1) as [Step, Step, Step];
   expect(whyOf([recorded, claimed, sent, { at: RUN + 2, ...attempt(1, RUN, 1) }])).toBeNull();
   expect(whyOf([...late, { at: RUN + EVERY + 1, ...attempt(1, RUN, 40_000) }])).toBeNull();
+});
+
+test('the next attempt may be one run later if a worker reckons that the last one ended after the moment at which it was recorded', () => {
+  const recordedAt = RUN + EVERY - MIN_INTERVAL - 100;
+  const failed = (due: number): Step => ({
+    at: recordedAt,
+    row: { before: row('PENDING', 1, RUN + EVERY), after: row('PENDING', 1, due) },
+    ...attempt(1, RUN, recordedAt - RUN),
+  });
+  const claimed = failing(1).slice(0, 3);
+  // A receiver may ask for the second run after the usual one.
+  expect(whyOf([...claimed, failed(RUN + 4 * EVERY)])).toBeNull();
+  expect(whyOf([...claimed, failed(RUN + 5 * EVERY)])).not.toBeNull();
 });
 
 test.each<[string, Step[], string]>([

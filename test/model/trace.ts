@@ -1,5 +1,5 @@
 import { createContext, type Context, Script } from 'node:vm';
-import type { RetryPolicy } from '../../src/values/retry-schedule.js';
+import { type RetryPolicy, runAt } from '../../src/values/retry-schedule.js';
 import { type Transition, TRANSITIONS } from './transitions.js';
 
 /** The webhook's row before or after a change. */
@@ -28,6 +28,11 @@ const NAMES =
   'ABSENT PENDING SUCCESS FAILED NO_JOB WAITING ACTIVE FINISHED IDLE TAKEN CLAIMED SENT ANSWERED EVERY'.split(' ');
 /** A row that a pause holds is due at this time or later. */
 const HELD = 10 ** 15;
+/**
+ * How much later than it was recorded an attempt may seem to have ended: a worker adds what has passed since it asked for the
+ * claim to the time that the database read a little later.
+ */
+const AHEAD_MS = 1_000;
 /** What a lease adds for signing and recording. */
 const MARGIN_MS = 10_000;
 
@@ -153,7 +158,7 @@ class Replay {
     this.run = { from: 0, to: 0 };
     context.RUN_AT = (ms: number) => {
       const { retryEveryMs: every } = this.policy;
-      this.run = { from: Math.ceil((readAt + ms) / every) * every, to: Math.ceil((at + ms) / every) * every };
+      this.run = { from: runAt(every, readAt + ms), to: runAt(every, at + ms + AHEAD_MS) };
       return 0;
     };
     if (sent !== undefined) return;
