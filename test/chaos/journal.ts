@@ -62,7 +62,10 @@ const statementsOf = (dialect: keyof typeof CLOCK): string[] => {
 
 export const JOURNAL = { mariadb: statementsOf('mariadb'), postgres: statementsOf('postgres') };
 
-/** Joins the change of a webhook with the change of its attempt in the same transaction. A claim of 0.2.0 changes the webhook first. */
+/**
+ * Joins the change of a webhook with the change of its attempt in the same transaction. A claim of 0.2.0 changes the webhook first.
+ * The transaction that records a webhook makes no attempt: after a crash of the server, another session has its number.
+ */
 export async function readTrace(query: Query): Promise<Traced[]> {
   const rows = await query('SELECT * FROM chaos_trace ORDER BY seq');
   const trace: Traced[] = [];
@@ -70,7 +73,7 @@ export async function readTrace(query: Query): Promise<Traced[]> {
   for (const row of rows) {
     const step = tracedOf(row);
     const previous = last.get(step.webhook);
-    if (step.attempt && previous?.step.row && !previous.step.attempt && previous.session === row.session) {
+    if (step.attempt && previous?.step.row?.before && !previous.step.attempt && previous.session === row.session) {
       previous.step.attempt = step.attempt;
       continue;
     }
