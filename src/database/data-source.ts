@@ -69,7 +69,7 @@ const POSTGRES = {
   twice: (parameters: unknown[]) => parameters,
 
   /**
-   * A condition after a column: its value is one of these. For a sole value without a list, so that its statement can be
+   * A condition after a column: its value is one of these. A sole value is not given as a list, so that its statement can be
    * prepared.
    */
   isOneOf: (parameter: (value: unknown) => string, values: string[]) =>
@@ -83,8 +83,8 @@ const POSTGRES = {
   },
 
   /**
-   * Rows as a table expression with the name `v`, so that one statement inserts or finds many. For a sole row without lists, as
-   * {@link POSTGRES.isOneOf}.
+   * Rows as a table expression with the name `v`, so that one statement inserts or finds many. A sole row is given
+   * without lists, as in {@link POSTGRES.isOneOf}.
    */
   rows: (columns: Record<string, ListColumn>, rows: Record<string, unknown>[]): RowList => {
     const names = Object.keys(columns);

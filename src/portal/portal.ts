@@ -99,8 +99,8 @@ export class PortalLinks {
       const { affected } = await manager.update(PortalLink, { clientId, id, withdrawnAt: IsNull() }, { withdrawnAt });
       if (affected !== 1) throw notFound('there is no such link, or it is withdrawn already');
       await manager.delete(PortalSession, { linkId: id });
-      const [subject, detail] = [`client:${clientId}`, { link: id }];
-      await this.audit.record({ action: 'portal.link-withdrawn', subject, actor, detail }, manager);
+      const subject = `client:${clientId}`;
+      await this.audit.record({ action: 'portal.link-withdrawn', subject, actor, detail: { link: id } }, manager);
     });
   }
 }

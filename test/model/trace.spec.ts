@@ -50,7 +50,7 @@ test('five failed attempts, a success, and a failure that is recorded after its 
   expect(whyOf([...late, { at: RUN + EVERY + 1, ...attempt(1, RUN, 40_000) }])).toBeNull();
 });
 
-test('the next attempt may be one run later if a worker reckons that the last one ended after the moment at which it was recorded', () => {
+test('the next attempt may be one run later if a worker computes an end of the last one that is later than its recording', () => {
   const recordedAt = RUN + EVERY - MIN_INTERVAL - 100;
   const failed = (due: number): Step => ({
     at: recordedAt,
