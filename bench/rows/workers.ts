@@ -1,7 +1,7 @@
 import type { RowDataPacket } from 'mysql2';
 import { onMysql } from '../harness/backend.js';
 import { commandsDuring } from '../harness/commands.js';
-import { CPU, inTurn } from '../harness/measure.js';
+import { CPU, CPU_OF_ALL, inTurn } from '../harness/measure.js';
 import { progress } from '../harness/progress.js';
 import { Receiver } from '../harness/receiver.js';
 import { type Line, ratio, relativeTo, type Row } from '../harness/row.js';
@@ -48,7 +48,7 @@ export const workers: Row = {
     }
     return {
       lines: relativeTo(lines, CPU, FIRST, `CPU, ${FIRST} = 1`),
-      checks: [CPU, SQL].map((column) => ({
+      checks: [CPU, CPU_OF_ALL, SQL].map((column) => ({
         what: `${column}: ${LAST} against ${FIRST}`,
         value: ratio(lines, column, LAST, FIRST),
         target: { most: MOST },
