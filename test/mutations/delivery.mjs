@@ -130,7 +130,6 @@ export const DELIVERY_MUTATIONS = [
     file: 'src/webhooks/record/webhook.recorder.ts',
     from: 'this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt))',
     to: 'this.queue.enqueue(webhook, nextAttemptAt - createdAt)',
-    caughtBy: 'test/webhooks/record/notify.spec.ts',
   },
   {
     name: 'no sweep',
