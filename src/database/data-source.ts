@@ -48,6 +48,11 @@ interface RowList {
   parameters: unknown[];
 }
 
+interface LongRowList extends RowList {
+  /** The value of the column of long texts. */
+  long: string;
+}
+
 const assigned = (changes: [name: string, value: string][]): string =>
   changes.map(([name, value]) => `${name} = ${value}`).join(', ');
 
@@ -84,19 +89,22 @@ const POSTGRES = {
 
   /**
    * Rows as a table expression with the name `v`, so that one statement inserts or finds many. A sole row is given
-   * without lists, as in {@link POSTGRES.isOneOf}.
+   * without lists, as in {@link POSTGRES.isOneOf}. `long` names a column of long texts, which must be the first with
+   * parameters in the statement: MySQL writes rows with long texts to the disk, so it gets them apart from the others.
    */
-  rows: (columns: Record<string, ListColumn>, rows: Record<string, unknown>[]): RowList => {
+  rows: (columns: Record<string, ListColumn>, rows: Record<string, unknown>[], long = ''): LongRowList => {
     const names = Object.keys(columns);
     const [row] = rows;
     if (row && rows.length === 1) {
       const values = names.map((name, index) => `$${index + 1}::${columns[name]} AS ${name}`);
-      return { sql: `(SELECT ${values.join(', ')}) AS v`, parameters: names.map((name) => row[name]) };
+      const parameters = names.map((name) => row[name]);
+      return { sql: `(SELECT ${values.join(', ')}) AS v`, parameters, long: `v.${long}` };
     }
     const arrays = names.map((name, index) => `$${index + 1}::${columns[name]}[]`);
     return {
       sql: `unnest(${arrays.join(', ')}) AS v(${names.join(', ')})`,
       parameters: names.map((name) => rows.map((row) => row[name])),
+      long: `v.${long}`,
     };
   },
 
@@ -163,11 +171,18 @@ const MYSQL: Dialect = {
   twice: (parameters) => [...parameters, ...parameters],
   isOneOf: (parameter, values) => `IN (${parameter(values)})`,
   values: (rows) => ({ sql: '?', parameters: [rows] }),
-  rows: (columns, rows) => {
-    const names = Object.keys(columns);
-    const first = `SELECT ${names.map((name) => `? AS ${name}`).join(', ')}`;
-    const others = ` UNION ALL SELECT ${names.map(() => '?').join(', ')}`.repeat(rows.length - 1);
-    return { sql: `(${first}${others}) v`, parameters: rows.flatMap((row) => names.map((name) => row[name])) };
+  rows: (columns, rows, long) => {
+    const names = Object.keys(columns).filter((name) => name !== long);
+    const values = names.map((name) => `? AS ${name}`).join(', ');
+    const selects = rows.map((_, index) => `SELECT ${values}, ${index + 1} AS position`);
+    return {
+      sql: `(${selects.join(' UNION ALL ')}) v`,
+      parameters: [
+        ...(long ? rows.map((row) => row[long]) : []),
+        ...rows.flatMap((row) => names.map((name) => row[name])),
+      ],
+      long: `ELT(v.position, ${rows.map(() => '?').join(', ')})`,
+    };
   },
   into: (table) => table,
   // Setting a column to its own value changes nothing.

@@ -87,14 +87,17 @@ export class WebhookRecorder {
 
   /** The usual case, in one round trip with the end of the transaction, which fails unless all are the first of their references. */
   private async recordFirst(manager: EntityManager, rows: NewRow[]): Promise<Recorded[]> {
-    const ids = rows.map(({ id }) => id);
-    const urls = statementOf(
+    const { byIndex, isOneOf } = dialectOf(manager);
+    const references = rows.map(({ referenceId }) => referenceId);
+    const ofReferences = statementOf(
       manager,
       (parameter) => `
-        SELECT id, notify_url FROM ${tableOf(manager, Webhook)} WHERE id ${dialectOf(manager).isOneOf(parameter, ids)}`,
-      'usher_new_webhooks',
+        SELECT id, notify_url FROM ${tableOf(manager, Webhook)} ${byIndex('usher_webhook_reference')}
+        WHERE reference_id ${isOneOf(parameter, references)}`,
+      'usher_first_webhooks',
     );
-    const [, found] = await runTogether(manager, [insertOf(manager, rows, 'first'), urls]);
+    const statements = [insertOf(manager, rows, 'first'), { ...ofReferences, rows: { found: rows.length } }];
+    const [, found] = await runTogether(manager, statements);
     const notifyUrls = new Map(found?.rows.map((row) => [row.id, String(row.notify_url)]));
     return rows.map((row) => {
       const defaults = { status: 'PENDING', attempts: 0, finishedAt: null, purgedAt: null } as const;
@@ -154,33 +157,27 @@ const NEW_ROW = {
 type NewRow = NewWebhook & { id: string; liveKey: string; createdAt: number };
 
 /**
- * Inserts the rows, `live`: unless one with its live key exists; `first`: unless a webhook of its reference exists. A row
- * is also left out if it is refused, see {@link whyRefused}.
+ * Inserts the rows. `live`: one whose live key exists is left out; `first`: it must not exist. A row is also left out if it is
+ * refused, see {@link whyRefused}.
  */
 function insertOf(manager: EntityManager, rows: NewRow[], which: 'live' | 'first'): Statement {
   const dialect = dialectOf(manager);
-  const webhooks = tableOf(manager, Webhook);
-  const { sql, parameters } = dialect.rows(
+  const { sql, parameters, long } = dialect.rows(
     NEW_ROW,
     rows.map((row) => ({ ...row })),
+    'body',
   );
   // The update changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-  const [isNew, onConflict] =
-    which === 'live'
-      ? ['', dialect.upsert(['live_key'], ['live_key'])]
-      : [
-          `AND NOT EXISTS (SELECT 1 FROM ${webhooks} e WHERE e.reference_id = v.referenceId AND e.event_type = v.eventType)`,
-          dialect.ifAbsent,
-        ];
+  const onConflict = which === 'live' ? dialect.upsert(['live_key'], ['live_key']) : dialect.ifAbsent;
   const text = `
-    INSERT INTO ${dialect.into(webhooks)} (id, reference_id, event_type, live_key, client_id, owner_id, notify_url,
+    INSERT INTO ${dialect.into(tableOf(manager, Webhook))} (id, reference_id, event_type, live_key, client_id, owner_id, notify_url,
       uses_client_url, body, status, attempts, next_attempt_at, created_at, resend_of, request_id)
     SELECT v.id, v.referenceId, v.eventType, v.liveKey, c.id, v.ownerId, COALESCE(v.notifyUrl, c.notify_url),
-      v.notifyUrl IS NULL, v.body, 'PENDING', 0, v.createdAt, v.createdAt, v.resendOf, v.requestId
+      v.notifyUrl IS NULL, ${long}, 'PENDING', 0, v.createdAt, v.createdAt, v.resendOf, v.requestId
     FROM ${sql} JOIN ${tableOf(manager, Client)} c ON c.id = v.clientId
     LEFT JOIN ${tableOf(manager, DeliveredReference)} d
       ON d.reference_id = v.referenceId AND d.event_type = v.eventType
-    WHERE d.webhook_id IS NULL AND COALESCE(v.notifyUrl, c.notify_url) IS NOT NULL ${isNew}
+    WHERE d.webhook_id IS NULL AND COALESCE(v.notifyUrl, c.notify_url) IS NOT NULL
     ${onConflict}`;
   return { text, parameters, name: `usher_insert_webhooks_${which}` };
 }
