@@ -91,7 +91,7 @@ export const DELIVERY_MUTATIONS = [
     file: 'src/database/statements/statement.ts',
     from: 'return runTogether(on, [{ ...insert, rows }, ...others, ...ending.statements], true);',
     to: 'return runTogether(on, [{ ...insert, ...(!rows && { rows }) }, ...others, ...ending.statements], true);',
-    caughtBy: 'test/orders/shared-completions.spec.ts',
+    caughtBy: 'test/database/statements/ending.spec.ts',
   },
   {
     name: 'a success that is not recorded',

@@ -238,11 +238,12 @@ const CHANGES = {
 
 /** Writes what a completion changes. */
 function updateOf(manager: EntityManager, orders: MovieOrder[]): Statement {
-  const table = tableOf(manager, MovieOrder);
-  const dialect = dialectOf(manager);
-  const { sql, parameters } = dialect.rows(
+  const changed = orders.map((order) => ({ ...order }));
+  const { sql: text, parameters } = dialectOf(manager).update(
+    tableOf(manager, MovieOrder),
     COMPLETED,
-    orders.map((order) => ({ ...order })),
+    changed,
+    CHANGES,
   );
-  return { text: dialect.update(table, sql, CHANGES), parameters, name: 'usher_complete_orders' };
+  return { text, parameters, name: 'usher_complete_orders' };
 }

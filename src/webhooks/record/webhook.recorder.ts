@@ -162,23 +162,23 @@ type NewRow = NewWebhook & { id: string; liveKey: string; createdAt: number };
  */
 function insertOf(manager: EntityManager, rows: NewRow[], which: 'live' | 'first'): Statement {
   const dialect = dialectOf(manager);
-  const { sql, parameters, long } = dialect.rows(
-    NEW_ROW,
-    rows.map((row) => ({ ...row })),
-    'body',
-  );
   // The update changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
   const onConflict = which === 'live' ? dialect.upsert(['live_key'], ['live_key']) : dialect.ifAbsent;
-  const text = `
-    INSERT INTO ${dialect.into(tableOf(manager, Webhook))} (id, reference_id, event_type, live_key, client_id, owner_id, notify_url,
-      uses_client_url, body, status, attempts, next_attempt_at, created_at, resend_of, request_id)
-    SELECT v.id, v.referenceId, v.eventType, v.liveKey, c.id, v.ownerId, COALESCE(v.notifyUrl, c.notify_url),
-      v.notifyUrl IS NULL, ${long}, 'PENDING', 0, v.createdAt, v.createdAt, v.resendOf, v.requestId
-    FROM ${sql} JOIN ${tableOf(manager, Client)} c ON c.id = v.clientId
-    LEFT JOIN ${tableOf(manager, DeliveredReference)} d
-      ON d.reference_id = v.referenceId AND d.event_type = v.eventType
-    WHERE d.webhook_id IS NULL AND COALESCE(v.notifyUrl, c.notify_url) IS NOT NULL
-    ${onConflict}`;
+  const { sql: text, parameters } = dialect.withRows(
+    NEW_ROW,
+    rows.map((row) => ({ ...row })),
+    (from) => `
+      INSERT INTO ${dialect.into(tableOf(manager, Webhook))} (id, reference_id, event_type, live_key, client_id, owner_id, notify_url,
+        uses_client_url, body, status, attempts, next_attempt_at, created_at, resend_of, request_id)
+      SELECT v.id, v.referenceId, v.eventType, v.liveKey, c.id, v.ownerId, COALESCE(v.notifyUrl, c.notify_url),
+        v.notifyUrl IS NULL, v.body, 'PENDING', 0, v.createdAt, v.createdAt, v.resendOf, v.requestId
+      FROM ${from} ${tableOf(manager, Client)} c
+      LEFT JOIN ${tableOf(manager, DeliveredReference)} d
+        ON d.reference_id = v.referenceId AND d.event_type = v.eventType
+      WHERE c.id = v.clientId AND d.webhook_id IS NULL AND COALESCE(v.notifyUrl, c.notify_url) IS NOT NULL
+      ${onConflict}`,
+    'body',
+  );
   return { text, parameters, name: `usher_insert_webhooks_${which}` };
 }
 
