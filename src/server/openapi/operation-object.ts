@@ -137,23 +137,14 @@ function failureResponse(
   // A page says in words what is wrong.
   if (page)
     return {
-      description: failures
-        .map(problemOf)
-        .map(({ title, detail }) => `${title}: ${detail}`)
-        .join(' '),
+      description: failures.map((failure) => problemOf(failure).message).join(' '),
       headers,
       content: { 'text/html': { schema: schemaRef(PageBody), example: PAGE_EXAMPLE } },
     };
   const isOAuth = failures.some((failure) => failure instanceof OAuthError);
   const schema = schemaRef(isOAuth ? OAuthErrorBody : ProblemBody);
   const examples = Object.fromEntries(
-    failures.map((failure, index) => {
-      const value =
-        failure instanceof OAuthError
-          ? oauthBody(failure.code, failure.description, guides)
-          : problemBody(failure, guides);
-      return [`example${index + 1}`, { value }];
-    }),
+    failures.map((failure, index) => [`example${index + 1}`, { value: errorBody(failure, guides) }]),
   );
   return {
     description: STATUS_CODES[status] ?? '',
@@ -161,6 +152,9 @@ function failureResponse(
     content: { [isOAuth ? 'application/json' : 'application/problem+json']: { schema, examples } },
   };
 }
+
+const errorBody = (error: Problem | OAuthError, guides: string | null): object =>
+  error instanceof OAuthError ? oauthBody(error.code, error.description, guides) : problemBody(error, guides);
 
 const WAIT_SECONDS = 60;
 const WRONG = [{ id: 'b8E7BDVoa1df1jDrbYlF', secret: 'wrong' }];
