@@ -111,8 +111,6 @@ class DemoRun {
   private readonly receiverOptions: ReceiverOptions = {
     port: 0,
     secret: '',
-    delay: 0,
-    failFirst: 0,
     onReceived: (received) => this.received.emit('notification', received),
   };
   private clientId = '';

@@ -27,7 +27,7 @@ export interface Answer {
   fault: string;
 }
 
-interface Check {
+export interface Check {
   name: CheckName;
   /** What is special about it, after "a notification". */
   sent: string;
@@ -125,7 +125,7 @@ export async function certify(
   return { passed: checks.every(({ passed }) => passed), notifyUrl, checks };
 }
 
-interface Verdict {
+export interface Verdict {
   responseStatus: number | null;
   /** Null if it was not sent. */
   durationMs: number | null;

@@ -36,7 +36,14 @@ export class CommandError extends Error {}
 
 export const HTTP_URL: Kind = {
   wanted: 'a URL like http://127.0.0.1:8080/notify',
-  parse: (text) => (/^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : null),
+  parse(text) {
+    try {
+      const url = new URL(text);
+      return /^https?:$/.test(url.protocol) ? url : null;
+    } catch {
+      return null;
+    }
+  },
 };
 
 export const whole = (min: number, max: number): Kind => ({
