@@ -78,11 +78,7 @@ export class SignInController {
     seeOther(response, this.site.url(SIGN_OUT));
   }
 
-  private async sendSignIn(
-    request: HttpRequest,
-    response: HttpResponse,
-    given: GivenSignIn,
-  ): Promise<void> {
+  private async sendSignIn(request: HttpRequest, response: HttpResponse, given: GivenSignIn): Promise<void> {
     const target = await this.targetOf(given.returnTo);
     const form = this.site.forms.seal(request.headers, response, SIGN_IN);
     sendPage(response, this.site.brand, signInPage(this.site, form, target, given));

@@ -70,16 +70,14 @@ export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'an
 export function curlSample(operation: Operation, base: string) {
   const { method, path, server, security, body, page } = operation;
   if (page) return {};
-  const given = parametersOf(operation)
-    .filter(({ required }) => required)
-    .map((one) => ({ ...one, example: String(one.example) }));
+  const given = parametersOf(operation).filter(({ required }) => required);
   const all = (place: string) => given.filter((one) => one.in === place);
-  const url = all('path').reduce((text, { name, example }) => text.replace(`{${name}}`, example), path);
-  const query = all('query').map(({ name, example }) => `${name}=${example}`);
+  const url = all('path').reduce((text, { name, example }) => text.replace(`{${name}}`, String(example)), path);
+  const query = all('query').map(({ name, example }) => `${name}=${String(example)}`);
   const options = [
     `-X ${method.toUpperCase()} "${server ?? base}${[url, ...query].join('?')}"`,
     ...security.slice(0, 1).map((scheme) => CREDENTIALS[scheme]),
-    ...all('header').map(({ name, example }) => `-H '${name}: ${example}'`),
+    ...all('header').map(({ name, example }) => `-H '${name}: ${String(example)}'`),
     ...(body ? [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body.example)}'`] : []),
   ];
   return { 'x-codeSamples': [{ lang: 'shell', label: 'curl', source: `curl ${options.join(' \\\n  ')}` }] };

@@ -67,14 +67,12 @@ async function listen(options: ListenOptions, context: Context): Promise<null> {
     ends.push(poll({ service: new URL(service), clientId, secret, forwardTo, onReceived, onFault, signal }));
     say(`Forwarding what ${service} could not deliver to ${forwardTo}`);
   } else {
-    const { status, delay, 'fail-first': failFirst } = options;
     const receiver = await startLocalReceiver({
+      ...options,
       port: port ?? DEFAULT_PORT,
-      secret,
-      status,
-      delay,
-      failFirst,
+      failFirst: options['fail-first'],
       forwardTo,
+      secret,
       onReceived,
       onRedirect: (path, parameters) =>
         show(
