@@ -70,7 +70,7 @@ function differenceOf(options: VerifyOptions): Mistake {
   const given = [header(options.headers, 'X-Signature'), header(options.headers, 'X-Signature-Next')];
   const mistake = findMistake(signed, given);
   if (mistake) return mistake;
-  const text = signed.rawBody.toString();
+  const text = Buffer.from(signed.rawBody).toString();
   if (text === '') return { differs: 'body', hint: 'the body is empty; something read it before the verification' };
   if (compact(text) !== text)
     return {

@@ -7,7 +7,7 @@ export type DifferingStep = 'header' | 'timestamp' | 'nonce' | 'body' | 'secret'
 export interface Signed {
   timestamp: string;
   nonce: string;
-  rawBody: Buffer;
+  rawBody: Uint8Array;
   secret: string;
 }
 
@@ -54,7 +54,7 @@ export function findEncoding({ secret, timestamp, nonce, rawBody }: Signed, give
 }
 
 function bodies({ timestamp, nonce, rawBody }: Signed): Candidate[] {
-  const text = rawBody.toString();
+  const text = Buffer.from(rawBody).toString();
   const changes: [change: string, body: Buffer | string][] = [
     ['the body was parsed and serialised again: the signature matches its compact JSON', compact(text) ?? text],
     ['white space was added to the body: without it the signature matches', text.trim()],
@@ -112,7 +112,7 @@ const RIGHT_ORDER =
 
 /** Every order of the parts, separator between them, and form of the body. */
 function* messages({ timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
-  for (const [form, body] of Object.entries(bodyForms(rawBody))) {
+  for (const [form, body] of Object.entries(bodyForms(Buffer.from(rawBody)))) {
     const parts: Record<string, string> = { timestamp, nonce, body };
     for (const order of ORDERS)
       for (const [separator, name] of Object.entries(SEPARATORS)) {
