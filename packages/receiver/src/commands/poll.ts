@@ -60,17 +60,17 @@ export async function poll(options: PollOptions): Promise<void> {
   }
 }
 
-interface Page {
-  data: { headers: Record<string, string>; body: string }[];
-  nextCursor: string | null;
+interface Undelivered {
+  headers: Record<string, string>;
+  body: string;
 }
 
 /** Makes a reader of what `GET /webhooks/undelivered` lists for the client. */
 function undeliveredOf({ service, clientId, secret }: PollOptions) {
-  const ask = async (path: string, request: Parameters<typeof exchange>[1]): Promise<unknown> => {
+  const ask = async (path: string, request: Parameters<typeof exchange>[1]): Promise<string> => {
     const url = new URL(path, service.href.replace(/\/*$/, '/'));
     const { status, text } = await exchange(url, { ...request, mostBytes: Infinity });
-    if (status === 200) return JSON.parse(text);
+    if (status === 200) return text;
     if (status === null || status === 429 || status >= 500)
       throw new Error(`${service.href} does not answer now: ${text}`);
     throw new CommandError(`${service.href} answers ${status}: ${text}`);
@@ -82,17 +82,19 @@ function undeliveredOf({ service, clientId, secret }: PollOptions) {
       headers: { 'Content-Type': 'application/json' },
       body: '{"grant_type":"client_credentials"}',
     });
-    const { access_token, expires_in } = answer as { access_token: string; expires_in: number };
+    const { access_token, expires_in } = JSON.parse(answer) as { access_token: string; expires_in: number };
     [token, renewedAt] = [access_token, Date.now() + expires_in * 500];
   };
   return async function* (cursor: string) {
     if (Date.now() >= renewedAt) await renewToken();
-    const headers = { Authorization: `Bearer ${token}` };
-    for (let after: string | null = cursor; after !== null;) {
-      const path = `webhooks/undelivered?limit=${PAGE}${after && `&cursor=${after}`}`;
-      const page = (await ask(path, { method: 'GET', headers })) as Page;
-      yield* page.data;
-      after = page.nextCursor;
-    }
+    const headers = { Authorization: `Bearer ${token}`, Accept: 'application/x-ndjson' };
+    let page: Undelivered[];
+    do {
+      const path = `webhooks/undelivered?limit=${PAGE}${cursor && `&cursor=${cursor}`}`;
+      const lines = (await ask(path, { method: 'GET', headers })).split('\n').filter(Boolean);
+      page = lines.map((line) => JSON.parse(line) as Undelivered);
+      yield* page;
+      cursor = page.at(-1)?.headers['X-Webhook-Id'] ?? cursor;
+    } while (page.length === PAGE);
   };
 }
