@@ -60,11 +60,13 @@ export class Problem extends HttpException {
 export const standardProblem = (status: number, detail: string, errors?: FieldError[]): Problem =>
   new Problem(status, PROBLEM_TITLES[status] ?? STATUS_CODES[status] ?? 'Error', detail, errors);
 
-export const badRequest = (detail: string) => standardProblem(400, detail);
-export const forbidden = (detail: string) => standardProblem(403, detail);
-export const notFound = (detail: string) => standardProblem(404, detail);
-export const conflict = (detail: string) => standardProblem(409, detail);
-export const unprocessable = (detail: string) => standardProblem(422, detail);
+const problemKind = (status: number) => (detail: string) => standardProblem(status, detail);
+
+export const badRequest = problemKind(400);
+export const forbidden = problemKind(403);
+export const notFound = problemKind(404);
+export const conflict = problemKind(409);
+export const unprocessable = problemKind(422);
 
 /** `waitSeconds` is the Retry-After header. */
 export const tooManyRequests = (detail: string, waitSeconds: number): Problem =>
