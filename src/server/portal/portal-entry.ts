@@ -11,13 +11,13 @@ import { setViewer } from '../../http/pages/form.js';
 import { refused } from '../../http/pages/form-token.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
 import type { Action, Page, View, Visit } from '../../http/pages/site.js';
-import { tooManyRequests } from '../../http/problem.js';
+import { forbidden, tooManyRequests } from '../../http/problem.js';
 import { limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { BrowserSessions, namesItsPage, SAFE_METHODS } from '../console/access/browser-sessions.js';
-import { forbidden, isUse } from '../console/access/operator-access.js';
+import { isUse } from '../console/access/operator-access.js';
 import { signOutPage } from '../console/access/sign-in-pages.js';
 import { OPS_HEADERS, type Site } from '../console/frame/frame.js';
 

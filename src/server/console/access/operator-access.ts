@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../../auth/client-authentication/internal.guard.js';
 import { parseBasicHeader } from '../../../http/basic-credentials.js';
-import { Problem, unauthorized } from '../../../http/problem.js';
+import { forbidden, unauthorized } from '../../../http/problem.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { wantsPage } from '../frame/pages.js';
 import {
@@ -23,8 +23,6 @@ const METRICS_PATH = '/ops/metrics';
 /** What a viewer may post to: the routes about their own session and password. */
 const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
 
-export const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
-
 /** Checks every request at and below /ops before anything else: who makes it, and whether they may. */
 @Injectable()
 export class OperatorAccess {
@@ -34,7 +32,7 @@ export class OperatorAccess {
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
-  /** False if the browser was redirected to the sign-in page. Throws a {@link Problem} to refuse the request. */
+  /** False if the browser was redirected to the sign-in page. Throws a `Problem` to refuse the request. */
   async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     void reply.headers(OPS_HEADERS);
     if (OPS_SITE.assets.some(({ path }) => path === request.routeOptions.url)) return true;

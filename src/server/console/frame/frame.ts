@@ -39,7 +39,7 @@ export function setSignedIn(request: HttpRequest, operator: SignedIn): void {
 /** Null before the sign-in. */
 export const signedInOf = (request: HttpRequest): SignedIn | null => viewerOf(request) as SignedIn | null;
 
-const KEPT = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+const KEPT = 'public, max-age=31536000, immutable';
 
 /** A file of the console's pages, which everybody may read. Its address has its hash, so browsers ask for it once. */
 class Asset {
@@ -55,9 +55,9 @@ class Asset {
   }
 
   /** Only the exact address is cached: during an upgrade, a page of another version may ask for a different file. */
-  async send(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async send(reply: FastifyReply): Promise<void> {
     this.answer ??= StaticAnswer.of(this.type, this.text);
-    (await this.answer).send(request, reply, request.url === this.address ? KEPT : {});
+    (await this.answer).send(reply, reply.request.url === this.address ? KEPT : undefined);
   }
 }
 

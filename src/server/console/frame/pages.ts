@@ -11,7 +11,7 @@ import { OPS_HEADERS, sendFramed, type Site } from './frame.js';
 /** Adds the routes of a site's pages, and their style and script. Their errors are pages too. */
 export function mountPages(scope: FastifyInstance, site: Site, pages: Page[], forms: SentForms, audit: AuditLog): void {
   scope.setErrorHandler((error, request, reply) => sendError(site, error, request, reply));
-  for (const asset of site.assets) scope.get(asset.path, (request, reply) => asset.send(request, reply));
+  for (const asset of site.assets) scope.get(asset.path, (_, reply) => asset.send(reply));
   for (const page of pages) {
     const route =
       (answer: (visit: Visit) => ReturnType<Page['show']>): RouteHandlerMethod =>

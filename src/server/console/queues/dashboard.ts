@@ -10,7 +10,7 @@ import { AuditLog } from '../../../audit/audit.module.js';
 import { sendProblem } from '../../../http/error-response.js';
 import { actorOf } from '../../../http/exchange.js';
 import { html } from '../../../http/html.js';
-import { Problem } from '../../../http/problem.js';
+import { forbidden } from '../../../http/problem.js';
 import { SANDBOX_QUEUE } from '../../../orders/sandbox/sandbox.module.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../../retention/purge.js';
@@ -119,9 +119,7 @@ const LIFTS_LIMIT: Record<string, (body: Record<string, unknown>) => boolean> = 
   'PUT /:queueName/rate-limit/release': () => true,
 };
 
-const REFUSAL = new Problem(
-  403,
-  'Forbidden',
+const REFUSAL = forbidden(
   'Usher does not allow this change, because it can stop deliveries unnoticed; pause the queue instead',
 );
 
