@@ -9,7 +9,6 @@ import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
 import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
-import { OperatorBrowsers } from './access/browser-sessions.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { OperatorsPages } from './access/operators-pages.js';
 import { SignInPages } from './access/sign-in-pages.js';
@@ -62,7 +61,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
   controllers: [HealthController, MetricsController],
   providers: [
     ...PAGES,
-    OperatorBrowsers,
     OperatorAccess,
     UsedForms,
     OverviewData,

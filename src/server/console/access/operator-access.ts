@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../../auth/client-authentication/internal.guard.js';
 import { parseBasicHeader } from '../../../http/basic-credentials.js';
 import { Problem, unauthorized } from '../../../http/problem.js';
+import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { wantsPage } from '../frame/pages.js';
 import {
@@ -15,7 +16,7 @@ import {
   setSignedIn,
   type SignedIn,
 } from '../frame/frame.js';
-import { namesItsPage, OperatorBrowsers, SAFE_METHODS } from './browser-sessions.js';
+import { BrowserSessions, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also accepts METRICS_USER and METRICS_PASSWORD, which no other path accepts. */
 const METRICS_PATH = '/ops/metrics';
@@ -27,12 +28,14 @@ export const forbidden = (detail: string): Problem => new Problem(403, 'Forbidde
 
 /** Checks every request at and below /ops before anything else: who makes it, and whether they may. */
 @Injectable()
-export class OperatorAccess {
+export class OperatorAccess extends BrowserSessions<SessionOwner> {
   constructor(
+    sessions: OperatorSessions,
     private readonly credentials: FixedCredentials,
-    private readonly sessions: OperatorBrowsers,
     @Inject(SERVER_CONFIG) private readonly config: Config,
-  ) {}
+  ) {
+    super(sessions, 'usher-ops', config.opsPublicUrl, config.publicUrl);
+  }
 
   /** False if the browser was redirected to the sign-in page. Throws a {@link Problem} to refuse the request. */
   async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
@@ -56,8 +59,8 @@ export class OperatorAccess {
       await this.credentials.check(request, 'operator', expected);
       return { name: expected.user, role: 'operator', session: null, environment, mayChange: true, clientId: null };
     }
-    const session = this.sessions.read(request, 'session');
-    const owner = session && (await this.sessions.owner(request, session, isUse(request)));
+    const session = this.read(request, 'session');
+    const owner = session && (await this.owner(request, session, isUse(request)));
     return owner ? { ...owner, session, environment, mayChange: owner.role === 'operator', clientId: null } : null;
   }
 
@@ -68,7 +71,7 @@ export class OperatorAccess {
       return false;
     }
     // A Basic challenge would make the browser ask for a password in a window of its own.
-    if (this.sessions.read(request, 'session') !== null)
+    if (this.read(request, 'session') !== null)
       throw unauthorized('the session has ended; sign in again at /ops/sign-in', 'Session realm="usher ops"');
     await this.credentials.check(request, 'operator', this.config.operator);
     return false;
@@ -76,7 +79,7 @@ export class OperatorAccess {
 
   private checkWrite(request: FastifyRequest, operator: SignedIn | null) {
     const needsPage = operator === null || operator.session !== null;
-    if (this.sessions.isCrossSite(request) || (needsPage && !namesItsPage(request)))
+    if (this.isForged(request, needsPage))
       throw forbidden('this request does not come from a page of this site; use the pages at /ops');
     if (operator?.role === 'viewer' && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
       throw forbidden(

@@ -35,18 +35,12 @@ function shownTime(startsAt: number, periodMs: number) {
 
 const oneDecimal = (value: number) => String(Math.round(value * 10) / 10);
 
-/** A span of time until now, as periods of one length. */
-export interface Range {
-  /** In the address of a page. */
-  key: string;
-  name: string;
-  periodMs: number;
-  periods: number;
-}
+/** A span of time until now, as periods of one length. `key`: in the address of a page. */
+export type Range = typeof LAST_DAY;
 
-const LAST_DAY: Range = { key: '24h', name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
+const LAST_DAY = { key: '24h', name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
 
-export const RANGES: Range[] = [
+export const RANGES = [
   { key: '1h', name: 'Last hour', periodMs: 5 * MINUTE_MS, periods: 12 },
   LAST_DAY,
   { key: '7d', name: 'Last 7 days', periodMs: 6 * HOUR_MS, periods: 28 },
@@ -68,27 +62,19 @@ export const rangeLinks = (path: string, current: Range) =>
     )}
   </nav>`;
 
-export interface Point {
-  begin: string;
-  /** The figures are calculated from these. */
-  sums: Sums;
-  figures: Figures;
-}
+export type Point = ReturnType<typeof pointsOf>[number];
 
 /** When the first period of a range begins. The last one is the period that runs now. */
 export const beginOf = ({ periodMs, periods }: Range, now: number): number =>
   now - (now % periodMs) - (periods - 1) * periodMs;
 
 /** The points of a range that ends at `now`, made of the sums of its periods. */
-export function pointsOf(range: Range, now: number, sums: Map<number, Sums>): Point[] {
-  const { periodMs, periods } = range;
-  const begin = beginOf(range, now);
-  return Array.from({ length: periods }, (_, index) => {
-    const startsAt = begin + index * periodMs;
-    const found = sums.get(startsAt) ?? {};
-    return { begin: shownTime(startsAt, periodMs), sums: found, figures: figuresOf([found]) };
+export const pointsOf = (range: Range, now: number, found: Map<number, Sums>) =>
+  Array.from({ length: range.periods }, (_, index) => {
+    const startsAt = beginOf(range, now) + index * range.periodMs;
+    const sums = found.get(startsAt) ?? {};
+    return { begin: shownTime(startsAt, range.periodMs), sums, figures: figuresOf([sums]) };
   });
-}
 
 export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.map(({ sums }) => sums));
 
@@ -129,22 +115,19 @@ export const quantileColumns = <Row>(
   );
 
 /** The numbers of a chart as a table. Periods in which nothing happened are left out. */
-export function figuresTable(points: Point[]) {
-  const shown = points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0);
-  const numbers = table<Point>(
-    {
-      'Start (UTC)': 'begin',
-      ...ATTEMPTS,
-      ...quantileColumns('Attempt ', ({ duration }) => duration),
-      Delivered: { number: ({ figures }) => figures.delivered },
-      'Ended FAILED': { number: ({ figures }) => figures.endedFailed },
-      ...quantileColumns('Receipt ', ({ receipt }) => receipt),
-    },
-    shown,
-    'There were no attempts.',
-  );
-  return html`<details>
+export const figuresTable = (points: Point[]) =>
+  html`<details>
     <summary>Numbers</summary>
-    ${numbers}
+    ${table<Point>(
+      {
+        'Start (UTC)': 'begin',
+        ...ATTEMPTS,
+        ...quantileColumns('Attempt ', ({ duration }) => duration),
+        Delivered: { number: ({ figures }) => figures.delivered },
+        'Ended FAILED': { number: ({ figures }) => figures.endedFailed },
+        ...quantileColumns('Receipt ', ({ receipt }) => receipt),
+      },
+      points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0),
+      'There were no attempts.',
+    )}
   </details>`;
-}

@@ -1,12 +1,12 @@
 import { html } from '../../../http/html.js';
 import type { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
-import { type Range, withChange } from '../figures/figures.js';
+import { withChange } from '../figures/figures.js';
 import type { Visit } from '../../../http/pages/site.js';
 import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
-import { type FailingClient, isAlarming, type Losses, type NamedClient } from './overview-data.js';
+import { type FailingClient, isAlarming, type NamedClient } from './overview-data.js';
 
 const MAX_SHOWN = 50;
 
@@ -30,30 +30,25 @@ export const atLeast = (count: number, isCapped: boolean): string =>
   `${count.toLocaleString('en')}${isCapped ? ' or more' : ''}`;
 
 /** What each client has lost, and what can be done about it. The client that has lost the most is first. */
-export function failingTable(visit: Visit, range: Range, { clients, since, until }: Losses) {
-  const from = new Date(since).toISOString();
-  const listOf = ({ id: client }: NamedClient) => listHref({ client, status: 'UNRESOLVED', since: from });
-  return table(
+export const failingTable = (visit: Visit, clients: FailingClient[]) =>
+  table<FailingClient>(
     {
       Client: ({ client, isPaused }) => html`${clientLink(client)} ${isPaused && statusBadge('paused')}`,
       'Not delivered': {
-        number: ({ client, lost, isCapped }) => html`<a href="${listOf(client)}">${atLeast(lost, isCapped)}</a>`,
+        number: (row) => html`<a href="${lostHref(row)}">${atLeast(row.lost, row.isCapped)}</a>`,
       },
       'Ended FAILED, a week before': { number: ({ ended, before }) => withChange(ended, before, String) },
       Receivers: ({ hosts }) => html`${hosts.map((host) => html`<div>${failure(host)}</div>`)}`,
-      Actions: (row) => actions(visit, { ...row, range: range.key, since: `${since}`, until: `${until}` }),
+      Actions: (row) => actions(visit, row),
     },
     clients.slice(0, MAX_SHOWN),
   );
-}
 
-/** A client in the table, and the range that was looked at. */
-export type LossRow = FailingClient & { range: string; since: string; until: string };
-
-export const alarming = ({ hosts }: FailingClient): string[] => hosts.filter(isAlarming).map(({ host }) => host);
+const lostHref = ({ client, since }: FailingClient) =>
+  listHref({ client: client.id, status: 'UNRESOLVED', since: new Date(since).toISOString() });
 
 /** Each opens its form, except for the one that resumes. */
-function actions(visit: Visit, row: LossRow) {
+function actions(visit: Visit, row: FailingClient) {
   if (!visit.mayChange) return null;
   const form = (name: string, summary: string) =>
     html`<details>
@@ -61,6 +56,6 @@ function actions(visit: Visit, row: LossRow) {
       ${visit.form(name, row)}
     </details>`;
   return html`${row.lost > 0 && form('resend', 'Send again')}
-  ${alarming(row).length > 0 && form('acknowledge', 'Acknowledge')}
+  ${row.alarming.length > 0 && form('acknowledge', 'Acknowledge')}
   ${row.isPaused ? visit.form('resume', row) : form('pause', 'Pause')}`;
 }

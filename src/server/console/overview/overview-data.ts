@@ -18,9 +18,8 @@ export interface NamedClient {
   name: string | undefined;
 }
 
-export type Losses = Awaited<ReturnType<OverviewData['readLosses']>>;
 /** A client that has lost notifications in a range, or whose receivers fail at present. */
-export type FailingClient = Losses['clients'][number];
+export type FailingClient = Awaited<ReturnType<OverviewData['readLosses']>>['clients'][number];
 
 /** Pending notifications that are counted by client; each costs a look at its row. */
 export const MAX_PENDING = 10_000;
@@ -94,23 +93,26 @@ export class OverviewData {
     const lost = await this.search.lost(counted, since);
     const subjects = ids.map((id): PauseSubject => `client:${id}`);
     const paused = await this.manager.findBy(DeliveryPause, { subject: In(subjects), resumedAt: IsNull() });
-    const rows = ids.map((clientId) => ({
-      clientId,
-      /** FAILED notifications that were not sent again. `isCapped`: further ones were not looked at. */
-      ...(lost.get(clientId) ?? { lost: 0, isCapped: counted.length === MAX_COUNTED && !ended.has(clientId) }),
-      /** How many ended FAILED, and how many a week before, as far as figures are kept. */
-      ended: ended.get(clientId) ?? 0,
-      before: before.get(clientId) ?? 0,
-      hosts: failing.filter((host) => host.clientId === clientId),
-      isPaused: paused.some(({ subject }) => subject === `client:${clientId}`),
-    }));
-    const shown = rows.filter(({ lost, isCapped, hosts }) => lost > 0 || isCapped || hosts.some(isAlarming));
+    const rows = ids.map((clientId) => {
+      const hosts = failing.filter((host) => host.clientId === clientId);
+      return {
+        clientId,
+        range: range.key,
+        since,
+        until: now,
+        /** FAILED notifications that were not sent again. `isCapped`: further ones were not looked at. */
+        ...(lost.get(clientId) ?? { lost: 0, isCapped: counted.length === MAX_COUNTED && !ended.has(clientId) }),
+        /** How many ended FAILED, and how many a week before, as far as figures are kept. */
+        ended: ended.get(clientId) ?? 0,
+        before: before.get(clientId) ?? 0,
+        hosts,
+        alarming: hosts.filter(isAlarming).map(({ host }) => host),
+        isPaused: paused.some(({ subject }) => subject === `client:${clientId}`),
+      };
+    });
+    const shown = rows.filter(({ lost, isCapped, alarming }) => lost > 0 || isCapped || alarming.length > 0);
     const clients = await withClients(this.manager, shown);
-    return {
-      clients: clients.sort((one, other) => other.lost - one.lost || other.ended - one.ended),
-      since,
-      until: now,
-    };
+    return { clients: clients.sort((one, other) => other.lost - one.lost || other.ended - one.ended), since };
   }
 }
 

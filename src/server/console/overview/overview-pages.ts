@@ -11,15 +11,14 @@ import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
 import { charts } from '../figures/charts.js';
 import { figuresOfPoints, type Range, rangeLinks, rangeOf, ratio, shownMs, shownQuantile } from '../figures/figures.js';
-import { hiddenFields, inputField } from '../../../http/pages/fields.js';
+import { hiddenFields, hrefOf, inputField } from '../../../http/pages/fields.js';
 import { definePage, type View, type Visit } from '../../../http/pages/site.js';
 import { emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
-import { searchHref } from '../search/search-pages.js';
-import { alarming, atLeast, failingTable, type LossRow } from './failing-clients.js';
-import { isAlarming, MAX_PENDING, OverviewData } from './overview-data.js';
+import { atLeast, failingTable } from './failing-clients.js';
+import { type FailingClient, MAX_PENDING, OverviewData } from './overview-data.js';
 import { problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
 
 type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
@@ -35,7 +34,7 @@ export class OverviewPages {
   ) {}
 
   readonly pages = [
-    definePage<LossRow>({
+    definePage<FailingClient>({
       path: '/ops',
       show: (visit) => this.show(visit),
       actions: {
@@ -50,7 +49,8 @@ export class OverviewPages {
         resend: {
           button: 'Send all of them again',
           kind: 'primary',
-          fields: ({ client, since, until }) => hiddenFields({ client: client.id, since, until }),
+          fields: ({ client, since, until }) =>
+            hiddenFields({ client: client.id, since: `${since}`, until: `${until}` }),
           answer: async ({ client: clientId = '', since = '', until = '' }, visit) => {
             // A form without its times selects nothing.
             const [from, to] = [Number(since) || Date.now(), Number(until) || 1];
@@ -60,8 +60,8 @@ export class OverviewPages {
         },
         acknowledge: {
           button: 'Acknowledge',
-          fields: (row) => [
-            ...hiddenFields({ client: row.client.id, range: row.range, hosts: alarming(row).join(' ') }),
+          fields: ({ client, range, alarming }) => [
+            ...hiddenFields({ client: client.id, range, hosts: alarming.join(' ') }),
             inputField({ name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true }),
           ],
           done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
@@ -71,7 +71,7 @@ export class OverviewPages {
             this.data.losses.clear();
           },
         },
-        ...pauseActions<LossRow>(
+        ...pauseActions<FailingClient>(
           'client',
           () => this.pauses,
           () => this.data.losses.clear(),
@@ -83,7 +83,7 @@ export class OverviewPages {
 
   private async show(visit: Visit): Promise<View | string> {
     const { q = '', ...given } = visit.refusal?.given ?? visit.query;
-    if (q !== '') return searchHref(q);
+    if (q !== '') return hrefOf('/ops/search', { q });
     const range = rangeOf(given);
     const state = await answersOf({ ...this.data.queries(range), ...this.backlog.queries });
     const queues = state.queues && (await Promise.all(state.queues.map((queue) => this.shown(queue))));
@@ -112,7 +112,7 @@ function overview(visit: Visit, state: Overview) {
     <div class="actions">
       ${rangeLinks('/ops', range)} ${visit.mayChange && html`<a class="button" href="/ops/clients/new">New client</a>`}
     </div>
-    ${losses && losses.clients.length > 0 && failingTable(visit, range, losses)} ${totals(state)}
+    ${losses && losses.clients.length > 0 && failingTable(visit, losses.clients)} ${totals(state)}
     ${isNew ? nothingSent(state) : points && charts(points, 'Time to receipt', ({ receipt }) => receipt)}
     <div class="columns">
       <section>
@@ -130,7 +130,7 @@ function verdict(state: Overview, isNew: boolean) {
   const problems = problemsOf(state);
   const { losses, clientCount, range } = state;
   const clients = losses?.clients ?? [];
-  const failing = clients.filter(({ hosts }) => hosts.some(isAlarming)).length;
+  const failing = clients.filter(({ alarming }) => alarming.length > 0).length;
   const lost = clients.reduce((sum, client) => sum + client.lost, 0);
   const isCapped = clients.some((client) => client.isCapped);
   const who = failing === 0 ? 'No client fails' : `${failing} of ${clientCount ?? failing} clients fail`;

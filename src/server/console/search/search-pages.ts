@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { html } from '../../../http/html.js';
-import { hrefOf, isSearchable } from '../../../http/pages/fields.js';
+import { isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
@@ -18,10 +18,7 @@ import { MemberDirectory } from '../members/member-directory.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import { ReceiversData } from '../receivers/receivers-data.js';
 
-const PATH = '/ops/search';
 const MAX_FOUND = 50;
-
-export const searchHref = (query: string): string => hrefOf(PATH, { q: query });
 
 /** The search field of all pages. A notification, or a client named exactly, is opened at once if nothing else is found. */
 @Injectable()
@@ -37,7 +34,7 @@ export class SearchPages {
 
   readonly pages: Page[] = [
     {
-      path: PATH,
+      path: '/ops/search',
       show: async ({ query: { q: query = '' } }) => {
         const view = { title: 'Found', query };
         if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
