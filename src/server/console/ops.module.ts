@@ -23,7 +23,6 @@ import { type Page } from '../../http/pages/site.js';
 import { OPS_SITE } from './frame/frame.js';
 import { mountPages } from './frame/pages.js';
 import { HealthPages } from './health/health-pages.js';
-import { MemberDirectory } from './members/member-directory.js';
 import { MembersPages } from './members/members-pages.js';
 import { NotificationsPages } from './notifications/notifications-pages.js';
 import { WebhookPages } from './notifications/webhook-pages.js';
@@ -67,7 +66,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     ReceiversData,
     ClientDirectory,
     ClientDetailsReader,
-    MemberDirectory,
     AuditSearch,
     Backlog,
   ],

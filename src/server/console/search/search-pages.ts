@@ -14,7 +14,7 @@ import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { rangeOf } from '../figures/figures.js';
 import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
-import { MemberDirectory } from '../members/member-directory.js';
+import { membersNamed } from '../members/members-pages.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import { ReceiversData } from '../receivers/receivers-data.js';
 
@@ -27,7 +27,6 @@ export class SearchPages {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly webhooks: WebhookList,
     private readonly clients: ClientDirectory,
-    private readonly members: MemberDirectory,
     private readonly operators: OperatorsService,
     private readonly receivers: ReceiversData,
   ) {}
@@ -42,7 +41,7 @@ export class SearchPages {
           this.webhooksFor(query),
           this.clients.search(query, MAX_FOUND),
           this.ordersFor(query),
-          this.members.page(query, { after: null, most: MAX_FOUND }),
+          membersNamed(this.dataSource.manager, query, { after: null, most: MAX_FOUND }),
           this.operators.list(),
           this.receivers.lists.get(rangeOf({ range: '7d' })),
         ]);
