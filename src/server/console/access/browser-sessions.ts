@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
-import type { Html } from '../../../http/html.js';
 import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
 import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
@@ -41,7 +40,7 @@ export abstract class BrowserSessions<Owner extends object> {
    * The value of a cookie; null without one. `session`: the token of the session, which may have ended. `known`: what
    * the browser got when it last signed in to an account. `form`: the token that seals forms before the sign-in.
    */
-  read(request: HttpRequest, name: CookieName): string | null {
+  read(request: HttpRequest, name: CookieName) {
     return this.cookie(request, name).read(request.headers);
   }
 
@@ -63,11 +62,7 @@ export abstract class BrowserSessions<Owner extends object> {
   }
 
   /** Gives the browser a session, and ends the one it had. */
-  async begin(
-    request: HttpRequest,
-    reply: HttpResponse,
-    { token, known }: { token: string; known?: string },
-  ): Promise<void> {
+  async begin(request: HttpRequest, reply: HttpResponse, { token, known }: { token: string; known?: string }) {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, token);
     if (known) this.cookie(request, 'known').write(reply, known, KNOWN_MS);
@@ -75,23 +70,23 @@ export abstract class BrowserSessions<Owner extends object> {
     this.cookie(request, 'form').renew(reply);
   }
 
-  async end(request: HttpRequest, reply: HttpResponse): Promise<void> {
+  async end(request: HttpRequest, reply: HttpResponse) {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, null);
   }
 
-  private cookie(request: HttpRequest, name: CookieName): TokenCookie {
+  private cookie(request: HttpRequest, name: CookieName) {
     return new TokenCookie(`${this.cookies}-${name}`, this.originOf(request).startsWith('https:'));
   }
 
   /** The field that protects a form before the sign-in. */
-  formField({ request, reply, path }: Visit): Html {
+  formField({ request, reply, path }: Visit) {
     const browser = this.cookie(request, 'form').ensure(request.headers, reply);
     return hiddenField(FORM_FIELD, seal(browser, path));
   }
 
   /** Whether this browser got the form with these fields before the sign-in, from this page. */
-  isOwnForm({ request, path }: Visit, fields: Texts): boolean {
+  isOwnForm({ request, path }: Visit, fields: Texts) {
     const browser = this.read(request, 'form');
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD], FORM_AGE_MS);
   }
@@ -100,7 +95,7 @@ export abstract class BrowserSessions<Owner extends object> {
    * Whether a page of another site sends the request, as the browser says. `needsPage`: also whether the request does not
    * say which page sends it, as every browser does for a request that writes. Programs send none of these headers.
    */
-  isForged(request: HttpRequest, needsPage: boolean): boolean {
+  isForged(request: HttpRequest, needsPage: boolean) {
     const { headers } = request;
     if (isOfOtherSite(headers)) return true;
     const address = headers.origin ?? headers.referer;

@@ -24,7 +24,7 @@ const METRICS_PATH = '/ops/metrics';
 /** What a viewer may post to: the routes about their own session and password. */
 const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
 
-export const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
+export const forbidden = (detail: string) => new Problem(403, 'Forbidden', detail);
 
 /** Checks every request at and below /ops before anything else: who makes it, and whether they may. */
 @Injectable()
@@ -65,7 +65,7 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
   }
 
   /** A browser that opens a page is redirected to the sign-in; any other request is answered 401. */
-  private async askToSignIn(request: FastifyRequest, reply: FastifyReply): Promise<false> {
+  private async askToSignIn(request: FastifyRequest, reply: FastifyReply) {
     if (SAFE_METHODS.includes(request.method) && wantsPage(request)) {
       void reply.redirect(`${SIGN_IN_PATH}?${new URLSearchParams({ return_to: request.url })}`, 303);
       return false;
@@ -89,5 +89,5 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
 }
 
 /** What a page does by itself, such as refreshing, does not extend the session. */
-export const isUse = (request: FastifyRequest): boolean =>
+export const isUse = (request: FastifyRequest) =>
   !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);

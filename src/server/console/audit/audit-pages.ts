@@ -45,7 +45,7 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
 };
 
 /** What somebody did, in words, such as `created a client`. */
-export const actionWords = (action: AuditAction): string =>
+export const actionWords = (action: AuditAction) =>
   ACTIONS[action] ?? action.replace(/^(client|member|queue)\.(\w+)$/, '$2 a $1').replace(/[.-]/g, ' ');
 
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));

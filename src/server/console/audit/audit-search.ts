@@ -86,7 +86,7 @@ const actorCondition = (actor: string) =>
   /^[a-z-]+$/.test(actor) ? Or(Equal(actor), Like(`${actor}:%`)) : Equal(actor);
 
 /** The kind and the id in an actor or a subject. The id may contain a colon itself. */
-export function kindAndId(text: string): [kind: string, id: string] {
+export function kindAndId(text: string) {
   const [kind = '', id = ''] = text.split(/:(.*)/s);
-  return [kind, id];
+  return [kind, id] as const;
 }

@@ -1,6 +1,6 @@
 import { html } from '../../../http/html.js';
 import type { Figures } from '../../../webhooks/figures/delivery-figures.js';
-import { DAY_MS, figuresOfPoints, figuresTable, HOUR_MS, type Point, ratio, shownMs } from './figures.js';
+import { DAY_MS, figuresOfPoints, figuresTable, HOUR_MS, PARTS, type Point, ratio, shownMs } from './figures.js';
 
 const TOP = 26;
 const BASE = 140;
@@ -42,7 +42,6 @@ function attemptsOf(points: Point[]) {
 }
 
 const TIMES = [1, 10, 100, 1_000, 10_000, 60_000, 600_000, HOUR_MS, 10 * HOUR_MS, 4 * DAY_MS, 40 * DAY_MS];
-const PARTS = ['p50', 'p95'] as const;
 
 /** Two times of each period as lines: half of all values are below the first one, 95 % below the second. */
 function timesOf(points: Point[], name: string, of: (figures: Figures) => Figures['receipt']) {

@@ -9,17 +9,17 @@ export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
 /** A time span for people: `45 ms`, `1.2 s`, `3 min`, `1.5 h`. */
-export function shownMs(ms: number): string {
+export function shownMs(ms: number) {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < MINUTE_MS) return `${oneDecimal(ms / 1_000)} s`;
   return ms < HOUR_MS ? `${oneDecimal(ms / MINUTE_MS)} min` : `${oneDecimal(ms / HOUR_MS)} h`;
 }
 
-export const shownQuantile = (value: Quantile | null | undefined): string =>
+export const shownQuantile = (value: Quantile | null | undefined) =>
   value ? `${value.isMore ? 'over ' : ''}${shownMs(value.ms)}` : '–';
 
 /** A part of a whole as a percentage: 100 % or 0 % only if it is exactly that. */
-export function ratio(part: number | null): string {
+export function ratio(part: number | null) {
   if (part === null) return '–';
   if (part > 0.999 && part < 1) return '99.9 %';
   if (part > 0 && part < 0.001) return '0.1 %';
@@ -47,10 +47,10 @@ export const RANGES = [
   { key: '30d', name: 'Last 30 days', periodMs: DAY_MS, periods: 30 },
 ];
 
-export const rangeOf = ({ range }: Texts): Range => RANGES.find(({ key }) => key === range) ?? LAST_DAY;
+export const rangeOf = ({ range }: Texts) => RANGES.find(({ key }) => key === range) ?? LAST_DAY;
 
 /** For figures that are counted by hour: the last hour becomes the present hour and the one before. */
-export const inHours = (range: Range): Range =>
+export const inHours = (range: Range) =>
   range.periodMs < HOUR_MS ? { ...range, periodMs: HOUR_MS, periods: 2 } : range;
 
 export const rangeLinks = (path: string, current: Range) =>
@@ -65,8 +65,7 @@ export const rangeLinks = (path: string, current: Range) =>
 export type Point = ReturnType<typeof pointsOf>[number];
 
 /** When the first period of a range begins. The last one is the period that runs now. */
-export const beginOf = ({ periodMs, periods }: Range, now: number): number =>
-  now - (now % periodMs) - (periods - 1) * periodMs;
+export const beginOf = ({ periodMs, periods }: Range, now: number) => now - (now % periodMs) - (periods - 1) * periodMs;
 
 /** The points of a range that ends at `now`, made of the sums of its periods. */
 export const pointsOf = (range: Range, now: number, found: Map<number, Sums>) =>
@@ -76,7 +75,7 @@ export const pointsOf = (range: Range, now: number, found: Map<number, Sums>) =>
     return { begin: shownTime(startsAt, range.periodMs), sums, figures: figuresOf([sums]) };
   });
 
-export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.map(({ sums }) => sums));
+export const figuresOfPoints = (points: Point[]) => figuresOf(points.map(({ sums }) => sums));
 
 /** The shown figures, and those of the time before if they differ. */
 export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: Of) => string) {
@@ -100,12 +99,14 @@ export const ATTEMPTS: Columns<Compared<Pick<Figures, 'attempts' | 'failures' | 
 };
 
 /** The times below which 50 % and 95 % of the values are. */
+export const PARTS = ['p50', 'p95'] as const;
+
 export const quantileColumns = <Row>(
   prefix: string,
   of: (figures: Row) => Figures['duration'],
 ): Columns<Compared<Row>> =>
   Object.fromEntries(
-    (['p50', 'p95'] as const).map((name) => [
+    PARTS.map((name) => [
       prefix + name,
       {
         value: ({ figures }) => of(figures)[name]?.ms ?? null,

@@ -56,9 +56,9 @@ export class HealthPages {
 
   private async readDatabase() {
     const startedAt = performance.now();
-    const [row] = await this.dataSource.query<{ version: string }[]>('SELECT VERSION() AS version');
+    const [{ version }] = await this.dataSource.query<[{ version: string }]>('SELECT VERSION() AS version');
     const answerMs = performance.now() - startedAt;
-    return { version: row?.version, answerMs, missingMigrations: await pendingMigrations(this.dataSource) };
+    return { version, answerMs, missingMigrations: await pendingMigrations(this.dataSource) };
   }
 
   /** `version` is null if the queue is not on Redis. */
@@ -73,14 +73,14 @@ export class HealthPages {
     return { version: /redis_version:(\S+)/.exec(info)?.[1] ?? 'unknown', answerMs };
   }
 
-  private async readFreeDisk(): Promise<number | null> {
+  private async readFreeDisk() {
     if (this.config.database.kind !== 'embedded') return null;
     const { bavail, bsize } = await statfs(this.config.database.folder);
     return bavail * bsize;
   }
 }
 
-async function checked<T>(query: Promise<T>): Promise<{ answer?: T; reason?: string }> {
+async function checked<T>(query: Promise<T>) {
   try {
     return { answer: await withTimeout(query, ANSWER_MS) };
   } catch (error) {
@@ -103,7 +103,7 @@ function healthPage(state: HealthState, config: Config) {
         ${facts({
           Usher: VERSION,
           'Node.js': process.version,
-          Database: database?.answer ? database.answer.version?.split(' on ')[0] : 'not known: it does not answer',
+          Database: database?.answer ? database.answer.version.split(' on ')[0] : 'not known: it does not answer',
           Redis: queue?.answer?.version,
         })}
       </section>
@@ -147,7 +147,7 @@ function healthPage(state: HealthState, config: Config) {
     ${processTable(state)}
     <details>
       <summary>Settings of this process, without its secrets</summary>
-      ${settingsTable(config, locations)}
+      ${settingsTable(config)}
     </details>`;
 }
 
@@ -178,8 +178,9 @@ function processTable({ processes, ownId }: HealthState) {
     </p>`;
 }
 
-function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof locationsOf>) {
+function settingsTable(config: Config) {
   const { texts, queuePrefix, contactMessages, unsafeDefaults } = config;
+  const { unencrypted, webhookProxy } = locationsOf(config);
   return facts({
     ...texts,
     QUEUE_PREFIX: queuePrefix,

@@ -8,7 +8,7 @@ import { MembersService } from '../../../members/members.service.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { hrefOf, passwordField, searchField } from '../../../http/pages/fields.js';
-import { type Found, listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
+import { listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
 import { definePage, type Visit } from '../../../http/pages/site.js';
 import { notFound } from '../../../http/problem.js';
@@ -129,7 +129,7 @@ export class MembersPages {
   ];
 
   /** Throws 404 if there is no member with the id in the address. */
-  private async of({ id }: Visit): Promise<Member> {
+  private async of({ id }: Visit) {
     const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
     if (!member) throw notFound('there is no such member');
     return member;
@@ -147,11 +147,7 @@ function named(manager: EntityManager, query: string | null) {
 }
 
 /** The same members by name. `after`: the part begins behind this name. */
-export async function membersNamed(
-  manager: EntityManager,
-  query: string | null,
-  { after, most }: Omit<Part, 'order'>,
-): Promise<Found<Member>> {
+export async function membersNamed(manager: EntityManager, query: string | null, { after, most }: Omit<Part, 'order'>) {
   const found = named(manager, query)
     .andWhere('member.name > :after', { after: after ?? '' })
     .orderBy('member.name')

@@ -8,7 +8,7 @@ import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
 import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
-import { DeliveryPause, type PauseSubject, Webhook } from '../../../webhooks/webhook.entity.js';
+import { DeliveryPause, Webhook } from '../../../webhooks/webhook.entity.js';
 import { CachedQueries, CachedQuery } from '../../health/cached-query.js';
 import { beginOf, DAY_MS, inHours, pointsOf, type Range } from '../figures/figures.js';
 
@@ -29,7 +29,7 @@ const MAX_COUNTED = 50;
 const MAX_HOSTS = 500;
 const WEEK_MS = 7 * DAY_MS;
 
-export const isAlarming = ({ alarmEndedAt }: FailingHost): boolean => alarmEndedAt === null;
+export const isAlarming = ({ alarmEndedAt }: FailingHost) => alarmEndedAt === null;
 
 /** What the overview shows of the database. Each query is cached, and null while the database does not answer. */
 @Injectable()
@@ -91,8 +91,10 @@ export class OverviewData {
     const ids = [...new Set([...counted, ...failing.map(({ clientId }) => clientId)])];
     const before = await this.figures.endedFailed(hour - WEEK_MS, now - WEEK_MS, ids);
     const lost = await this.search.lost(counted, since);
-    const subjects = ids.map((id): PauseSubject => `client:${id}`);
-    const paused = await this.manager.findBy(DeliveryPause, { subject: In(subjects), resumedAt: IsNull() });
+    const paused = await this.manager.findBy(DeliveryPause, {
+      subject: In(ids.map((id) => `client:${id}` as const)),
+      resumedAt: IsNull(),
+    });
     const rows = ids.map((clientId) => {
       const hosts = failing.filter((host) => host.clientId === clientId);
       return {
@@ -116,10 +118,8 @@ export class OverviewData {
   }
 }
 
-export async function withClients<Row extends { clientId: string }>(
-  manager: EntityManager,
-  rows: Row[],
-): Promise<(Row & { client: NamedClient })[]> {
+/** The rows with the names of their clients. */
+export async function withClients<Row extends { clientId: string }>(manager: EntityManager, rows: Row[]) {
   const names = await clientNames(
     manager,
     rows.map(({ clientId }) => clientId),

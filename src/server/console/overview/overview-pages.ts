@@ -10,16 +10,27 @@ import type { Due } from '../../../webhooks/usher-health.js';
 import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
 import { charts } from '../figures/charts.js';
-import { figuresOfPoints, type Range, rangeLinks, rangeOf, ratio, shownMs, shownQuantile } from '../figures/figures.js';
+import {
+  figuresOfPoints,
+  type Range,
+  rangeLinks,
+  rangeOf,
+  ratio,
+  shownMs,
+  shownQuantile,
+  withChange,
+} from '../figures/figures.js';
 import { hiddenFields, hrefOf, inputField } from '../../../http/pages/fields.js';
-import { definePage, type View, type Visit } from '../../../http/pages/site.js';
-import { emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
+import { definePage, type Visit } from '../../../http/pages/site.js';
+import { emptyState, notice, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
-import { atLeast, failingTable } from './failing-clients.js';
+import { failure } from './failing-clients.js';
 import { type FailingClient, MAX_PENDING, OverviewData } from './overview-data.js';
-import { problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
+import { problemsOf, queueTable, shownCount, type State } from './problems.js';
+
+const MAX_SHOWN = 50;
 
 type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
 
@@ -81,7 +92,7 @@ export class OverviewPages {
     }),
   ];
 
-  private async show(visit: Visit): Promise<View | string> {
+  private async show(visit: Visit) {
     const { q = '', ...given } = visit.refusal?.given ?? visit.query;
     if (q !== '') return hrefOf('/ops/search', { q });
     const range = rangeOf(given);
@@ -94,7 +105,7 @@ export class OverviewPages {
     };
   }
 
-  private async shown(depth: QueueDepth): Promise<ShownQueue> {
+  private async shown(depth: QueueDepth) {
     if (!depth.isPaused) return depth;
     const subjects = [`queue:${depth.queue}`, 'queue:all'];
     const found = await Promise.all(
@@ -150,6 +161,39 @@ function verdict(state: Overview, isNew: boolean) {
         notice('good', 'Notifications reach their receivers. No fault is known.')
   }
   ${problems}`;
+}
+
+const atLeast = (count: number, isCapped: boolean) => `${count.toLocaleString('en')}${isCapped ? ' or more' : ''}`;
+
+/** What each client has lost, and what can be done about it. The client that has lost the most is first. */
+const failingTable = (visit: Visit, clients: FailingClient[]) =>
+  table<FailingClient>(
+    {
+      Client: ({ client, isPaused }) => html`${clientLink(client)} ${isPaused && statusBadge('paused')}`,
+      'Not delivered': {
+        number: (row) => html`<a href="${lostHref(row)}">${atLeast(row.lost, row.isCapped)}</a>`,
+      },
+      'Ended FAILED, a week before': { number: ({ ended, before }) => withChange(ended, before, String) },
+      Receivers: ({ hosts }) => html`${hosts.map((host) => html`<div>${failure(host)}</div>`)}`,
+      Actions: (row) => actions(visit, row),
+    },
+    clients.slice(0, MAX_SHOWN),
+  );
+
+const lostHref = ({ client, since }: FailingClient) =>
+  listHref({ client: client.id, status: 'UNRESOLVED', since: new Date(since).toISOString() });
+
+/** Each opens its form, except for the one that resumes. */
+function actions(visit: Visit, row: FailingClient) {
+  if (!visit.mayChange) return null;
+  const form = (name: string, summary: string) =>
+    html`<details>
+      <summary>${summary}</summary>
+      ${visit.form(name, row)}
+    </details>`;
+  return html`${row.lost > 0 && form('resend', 'Send again')}
+  ${row.alarming.length > 0 && form('acknowledge', 'Acknowledge')}
+  ${row.isPaused ? visit.form('resume', row) : form('pause', 'Pause')}`;
 }
 
 function totals({ due, points, losses }: Overview) {
