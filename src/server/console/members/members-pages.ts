@@ -8,7 +8,7 @@ import { MembersService } from '../../../members/members.service.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { hrefOf, passwordField, searchField } from '../../../http/pages/fields.js';
-import { listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
+import { listPage, MAX_COUNTED, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
 import { definePage, type Visit } from '../../../http/pages/site.js';
 import { notFound } from '../../../http/problem.js';
@@ -32,8 +32,14 @@ export class MembersPages {
       title: 'Members',
       noun: 'member',
       fields: { q: searchField('Name') },
-      read: ({ values }, part) => membersNamed(this.dataSource.manager, values.q, part),
-      count: ({ values }) => boundedCount(named(this.dataSource.manager, values.q), MAX_COUNTED),
+      read: async ({ values }, { after, most }) => {
+        const found = membersNamed(this.dataSource.manager, values.q)
+          .andWhere('member.name > :after', { after: after ?? '' })
+          .orderBy('member.name')
+          .limit(most + 1);
+        return partOf(await found.getMany(), most, ({ name }) => name);
+      },
+      count: ({ values }) => boundedCount(membersNamed(this.dataSource.manager, values.q), MAX_COUNTED),
       columns: {
         Member: { value: 'name', cell: memberLink },
         State: STATE,
@@ -141,18 +147,9 @@ export class MembersPages {
 }
 
 /** The members whose name begins with `query`, which the index of names finds; all members if it is empty. */
-function named(manager: EntityManager, query: string | null) {
+export function membersNamed(manager: EntityManager, query: string | null) {
   const prefix = (query ?? '').toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`);
   return manager.createQueryBuilder(Member, 'member').where('member.name LIKE :prefix', { prefix: `${prefix}%` });
-}
-
-/** The same members by name. `after`: the part begins behind this name. */
-export async function membersNamed(manager: EntityManager, query: string | null, { after, most }: Omit<Part, 'order'>) {
-  const found = named(manager, query)
-    .andWhere('member.name > :after', { after: after ?? '' })
-    .orderBy('member.name')
-    .limit(most + 1);
-  return partOf(await found.getMany(), most, ({ name }) => name);
 }
 
 const NAME = {

@@ -41,7 +41,7 @@ export class SearchPages {
           this.webhooksFor(query),
           this.clients.search(query, MAX_FOUND),
           this.ordersFor(query),
-          membersNamed(this.dataSource.manager, query, { after: null, most: MAX_FOUND }),
+          membersNamed(this.dataSource.manager, query).orderBy('member.name').limit(MAX_FOUND).getMany(),
           this.operators.list(),
           this.receivers.lists.get(rangeOf({ range: '7d' })),
         ]);
@@ -50,7 +50,7 @@ export class SearchPages {
           Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
           Orders: orders.map(({ id, bookingId }) => html`${orderLink(orderKey(id))} booking ${bookingId}`),
           Receivers: (hosts ?? []).filter(({ host }) => host.includes(text)).map(({ host }) => receiverLink(host)),
-          Members: members.rows.map(memberLink),
+          Members: members.map(memberLink),
           Operators: operators
             .filter(({ name }) => name.toLowerCase().startsWith(text))
             .map(({ name }) => operatorLink(name)),
