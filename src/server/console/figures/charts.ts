@@ -9,7 +9,7 @@ const WIDTH = 336;
 
 const yOf = (part: number) => Math.round(BASE - part * (BASE - TOP));
 
-/** Attempts of each period as bars. The bar of those that succeeded covers the lower part of the bar of all. */
+/** Attempts of each period as bars: those that succeeded below, those that failed above. */
 function attemptsOf(points: Point[]) {
   const largest = Math.max(1, ...points.map(({ figures }) => figures.attempts));
   const unit = 10 ** Math.floor(Math.log10(largest));
@@ -27,14 +27,14 @@ function attemptsOf(points: Point[]) {
     shown: String,
     text: ({ attempts, failures }: Figures) => `${attempts - failures} succeeded, ${failures} failed`,
     drawing: points.map(({ figures: { attempts, failures } }, index) =>
-      Object.entries({ bad: attempts, good: attempts - failures }).map(
-        ([kind, count]) =>
+      Object.entries({ good: [0, attempts - failures], bad: [attempts - failures, attempts] }).map(
+        ([kind, [from = 0, to = 0]]) =>
           html`<rect
             class="${kind}"
             x="${LEFT + index * width}"
-            y="${y(count)}"
+            y="${y(to)}"
             width="${width - 1}"
-            height="${BASE - y(count)}"
+            height="${y(from) - y(to)}"
           ></rect>`,
       ),
     ),
