@@ -512,7 +512,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a session that cannot be checked changes something',
     file: 'src/server/console/access/browser-sessions.ts',
-    from: "const owner = ['GET', 'HEAD'].includes(method) && this.remembered.get(key);",
+    from: 'const owner = SAFE_METHODS.includes(method) && this.remembered.get(key);',
     to: 'const owner = this.remembered.get(key);',
     caughtBy: 'test/server/console/access/unchecked-session.spec.ts',
   },

@@ -9,7 +9,6 @@ import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
 import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
-import { OperatorBrowsers } from './access/browser-sessions.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { OperatorsPages } from './access/operators-pages.js';
 import { SignInPages } from './access/sign-in-pages.js';
@@ -24,7 +23,6 @@ import { type Page } from '../../http/pages/site.js';
 import { OPS_SITE } from './frame/frame.js';
 import { mountPages } from './frame/pages.js';
 import { HealthPages } from './health/health-pages.js';
-import { MemberDirectory } from './members/member-directory.js';
 import { MembersPages } from './members/members-pages.js';
 import { NotificationsPages } from './notifications/notifications-pages.js';
 import { WebhookPages } from './notifications/webhook-pages.js';
@@ -62,14 +60,12 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
   controllers: [HealthController, MetricsController],
   providers: [
     ...PAGES,
-    OperatorBrowsers,
     OperatorAccess,
     UsedForms,
     OverviewData,
     ReceiversData,
     ClientDirectory,
     ClientDetailsReader,
-    MemberDirectory,
     AuditSearch,
     Backlog,
   ],

@@ -16,7 +16,7 @@ import { limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { BrowserSessions, namesItsPage, SAFE_METHODS } from '../console/access/browser-sessions.js';
+import { BrowserSessions, SAFE_METHODS } from '../console/access/browser-sessions.js';
 import { isUse } from '../console/access/operator-access.js';
 import { signOutPage } from '../console/access/sign-in-pages.js';
 import { OPS_HEADERS, type Site } from '../console/frame/frame.js';
@@ -68,7 +68,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     void reply.headers(OPS_HEADERS);
     if (assets.some(({ path }) => path === url)) return true;
     const isRead = SAFE_METHODS.includes(request.method);
-    if (!isRead && (this.isCrossSite(request) || !namesItsPage(request)))
+    if (!isRead && this.isForged(request, true))
       throw forbidden('this request does not come from a page of this site; use the pages at /portal');
     // Opening a link starts a new session, even if somebody is signed in.
     if (url === OPEN_ROUTE) return true;

@@ -1,20 +1,16 @@
-import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
-import type { Html } from '../../../http/html.js';
 import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
 import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
 import type { Visit } from '../../../http/pages/site.js';
 import { unavailable } from '../../../http/problem.js';
-import { type BegunSession, KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
+import { KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
 import type { Session } from '../../../database/browser-session.entity.js';
-import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
-import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 
 const MAX_REMEMBERED = 1_000;
 const REMEMBERED_MS = 60_000;
@@ -44,7 +40,7 @@ export abstract class BrowserSessions<Owner extends object> {
    * The value of a cookie; null without one. `session`: the token of the session, which may have ended. `known`: what
    * the browser got when it last signed in to an account. `form`: the token that seals forms before the sign-in.
    */
-  read(request: HttpRequest, name: CookieName): string | null {
+  read(request: HttpRequest, name: CookieName) {
     return this.cookie(request, name).read(request.headers);
   }
 
@@ -53,11 +49,11 @@ export abstract class BrowserSessions<Owner extends object> {
     const key = digestToken(token);
     try {
       const owner = await withTimeout(this.sessions.find(token, isUse), TIMEOUT_MS);
-      if (owner) this.remembered.set(key, owner);
-      else this.remembered.delete(key);
+      // Undefined deletes it.
+      this.remembered.set(key, owner ?? undefined);
       return owner;
     } catch (error) {
-      const owner = ['GET', 'HEAD'].includes(method) && this.remembered.get(key);
+      const owner = SAFE_METHODS.includes(method) && this.remembered.get(key);
       if (owner) return owner;
       throw error instanceof NoAnswer || isDatabaseDown(error)
         ? unavailable('the database does not answer, so the sign-in cannot be checked')
@@ -66,11 +62,7 @@ export abstract class BrowserSessions<Owner extends object> {
   }
 
   /** Gives the browser a session, and ends the one it had. */
-  async begin(
-    request: HttpRequest,
-    reply: HttpResponse,
-    { token, known }: Pick<BegunSession, 'token'> & Partial<BegunSession>,
-  ): Promise<void> {
+  async begin(request: HttpRequest, reply: HttpResponse, { token, known }: { token: string; known?: string }) {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, token);
     if (known) this.cookie(request, 'known').write(reply, known, KNOWN_MS);
@@ -78,33 +70,36 @@ export abstract class BrowserSessions<Owner extends object> {
     this.cookie(request, 'form').renew(reply);
   }
 
-  async end(request: HttpRequest, reply: HttpResponse): Promise<void> {
+  async end(request: HttpRequest, reply: HttpResponse) {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, null);
   }
 
-  cookie(request: HttpRequest, name: CookieName): TokenCookie {
+  private cookie(request: HttpRequest, name: CookieName) {
     return new TokenCookie(`${this.cookies}-${name}`, this.originOf(request).startsWith('https:'));
   }
 
   /** The field that protects a form before the sign-in. */
-  formField({ request, reply, path }: Visit): Html {
+  formField({ request, reply, path }: Visit) {
     const browser = this.cookie(request, 'form').ensure(request.headers, reply);
     return hiddenField(FORM_FIELD, seal(browser, path));
   }
 
   /** Whether this browser got the form with these fields before the sign-in, from this page. */
-  isOwnForm({ request, path }: Visit, fields: Texts): boolean {
+  isOwnForm({ request, path }: Visit, fields: Texts) {
     const browser = this.read(request, 'form');
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD], FORM_AGE_MS);
   }
 
-  /** Whether the browser says that a page of another site sends the request. Programs send none of these headers. */
-  isCrossSite(request: HttpRequest): boolean {
+  /**
+   * Whether a page of another site sends the request, as the browser says. `needsPage`: also whether the request does not
+   * say which page sends it, as every browser does for a request that writes. Programs send none of these headers.
+   */
+  isForged(request: HttpRequest, needsPage: boolean) {
     const { headers } = request;
     if (isOfOtherSite(headers)) return true;
-    const address = pageOf(request);
-    if (address === undefined) return false;
+    const address = headers.origin ?? headers.referer;
+    if (address === undefined) return needsPage && headers['sec-fetch-site'] === undefined;
     const origin = this.originOf(request);
     // A proxy may end TLS without a header that says so, so a page over https is always accepted.
     return ![origin, origin.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
@@ -128,16 +123,3 @@ export abstract class BrowserSessions<Owner extends object> {
 }
 
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
-
-/** Whether the request says which page sent it. Every browser does so for a request that writes. */
-export const namesItsPage = (request: HttpRequest): boolean =>
-  request.headers['sec-fetch-site'] !== undefined || pageOf(request) !== undefined;
-
-const pageOf = ({ headers }: HttpRequest) => headers.origin ?? headers.referer;
-
-@Injectable()
-export class OperatorBrowsers extends BrowserSessions<SessionOwner> {
-  constructor(sessions: OperatorSessions, @Inject(SERVER_CONFIG) { opsPublicUrl, publicUrl }: Config) {
-    super(sessions, 'usher-ops', opsPublicUrl, publicUrl);
-  }
-}

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../../auth/client-authentication/internal.guard.js';
 import { parseBasicHeader } from '../../../http/basic-credentials.js';
 import { forbidden, unauthorized } from '../../../http/problem.js';
+import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { wantsPage } from '../frame/pages.js';
 import {
@@ -15,7 +16,7 @@ import {
   setSignedIn,
   type SignedIn,
 } from '../frame/frame.js';
-import { namesItsPage, OperatorBrowsers, SAFE_METHODS } from './browser-sessions.js';
+import { BrowserSessions, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also accepts METRICS_USER and METRICS_PASSWORD, which no other path accepts. */
 const METRICS_PATH = '/ops/metrics';
@@ -25,12 +26,14 @@ const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
 
 /** Checks every request at and below /ops before anything else: who makes it, and whether they may. */
 @Injectable()
-export class OperatorAccess {
+export class OperatorAccess extends BrowserSessions<SessionOwner> {
   constructor(
+    sessions: OperatorSessions,
     private readonly credentials: FixedCredentials,
-    private readonly sessions: OperatorBrowsers,
     @Inject(SERVER_CONFIG) private readonly config: Config,
-  ) {}
+  ) {
+    super(sessions, 'usher-ops', config.opsPublicUrl, config.publicUrl);
+  }
 
   /** False if the browser was redirected to the sign-in page. Throws a `Problem` to refuse the request. */
   async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
@@ -54,19 +57,19 @@ export class OperatorAccess {
       await this.credentials.check(request, 'operator', expected);
       return { name: expected.user, role: 'operator', session: null, environment, mayChange: true, clientId: null };
     }
-    const session = this.sessions.read(request, 'session');
-    const owner = session && (await this.sessions.owner(request, session, isUse(request)));
+    const session = this.read(request, 'session');
+    const owner = session && (await this.owner(request, session, isUse(request)));
     return owner ? { ...owner, session, environment, mayChange: owner.role === 'operator', clientId: null } : null;
   }
 
   /** A browser that opens a page is redirected to the sign-in; any other request is answered 401. */
-  private async askToSignIn(request: FastifyRequest, reply: FastifyReply): Promise<false> {
+  private async askToSignIn(request: FastifyRequest, reply: FastifyReply) {
     if (SAFE_METHODS.includes(request.method) && wantsPage(request)) {
       void reply.redirect(`${SIGN_IN_PATH}?${new URLSearchParams({ return_to: request.url })}`, 303);
       return false;
     }
     // A Basic challenge would make the browser ask for a password in a window of its own.
-    if (this.sessions.read(request, 'session') !== null)
+    if (this.read(request, 'session') !== null)
       throw unauthorized('the session has ended; sign in again at /ops/sign-in', 'Session realm="usher ops"');
     await this.credentials.check(request, 'operator', this.config.operator);
     return false;
@@ -74,7 +77,7 @@ export class OperatorAccess {
 
   private checkWrite(request: FastifyRequest, operator: SignedIn | null) {
     const needsPage = operator === null || operator.session !== null;
-    if (this.sessions.isCrossSite(request) || (needsPage && !namesItsPage(request)))
+    if (this.isForged(request, needsPage))
       throw forbidden('this request does not come from a page of this site; use the pages at /ops');
     if (operator?.role === 'viewer' && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
       throw forbidden(
@@ -84,5 +87,5 @@ export class OperatorAccess {
 }
 
 /** What a page does by itself, such as refreshing, does not extend the session. */
-export const isUse = (request: FastifyRequest): boolean =>
+export const isUse = (request: FastifyRequest) =>
   !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);

@@ -7,9 +7,9 @@ import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { hiddenField, passwordField, type Texts } from '../../../http/pages/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
 import { notice } from '../../../http/pages/parts.js';
-import { OperatorBrowsers } from './browser-sessions.js';
+import { OperatorAccess } from './operator-access.js';
 
 /** The pages that a sign-in may lead to. Anything else would be an open redirector. */
 const RETURN_TO = /^\/ops([/?][\x21-\x5b\x5d-\x7e]*)?$/;
@@ -19,7 +19,7 @@ export class SignInPages {
   constructor(
     private readonly signIns: OperatorSessions,
     private readonly operators: OperatorsService,
-    private readonly sessions: OperatorBrowsers,
+    private readonly sessions: OperatorAccess,
   ) {}
 
   readonly pages: Page[] = [
@@ -27,7 +27,7 @@ export class SignInPages {
       path: SIGN_IN_PATH,
       show: (visit) => {
         const returnTo = returnPath(visit.query.return_to);
-        return visit.viewer ? returnTo : this.signInPage(visit, { returnTo, name: '' });
+        return visit.viewer ? returnTo : this.signInPage(visit, returnTo);
       },
       actions: {
         'sign-in': {
@@ -81,10 +81,10 @@ export class SignInPages {
     },
   ];
 
-  private async signIn(fields: Texts, visit: Visit): Promise<View | string> {
+  private async signIn(fields: Texts, visit: Visit) {
     const { request, reply } = visit;
-    const { name: given = '', password = '' } = fields;
-    const name = given.trim();
+    const { password = '' } = fields;
+    const name = (fields.name ?? '').trim();
     const returnTo = returnPath(fields.return_to);
     const isValid = this.sessions.isOwnForm(visit, fields);
     const known = this.sessions.read(request, 'known');
@@ -93,7 +93,7 @@ export class SignInPages {
       const fault = isValid
         ? 'The name or the password is wrong.'
         : 'This form is no longer valid. Sign in again; your browser must accept cookies of this server.';
-      return { ...this.signInPage(visit, { returnTo, name, fault }), status: 403 };
+      return { ...this.signInPage(visit, returnTo, name, fault), status: 403 };
     }
     await this.sessions.begin(request, reply, begun);
     if (begun.failures === 0) return returnTo;
@@ -102,10 +102,7 @@ export class SignInPages {
     return { title: 'Signed in', body };
   }
 
-  private signInPage(
-    visit: Visit,
-    { returnTo, name, fault }: { returnTo: string; name: string; fault?: string },
-  ): View {
+  private signInPage(visit: Visit, returnTo: string, name = '', fault?: string) {
     const body = html`${fault && notice('bad', fault)}
       <form method="post" action="${SIGN_IN_PATH}" class="change">
         ${this.sessions.formField(visit)} ${hiddenField('return_to', returnTo)}
@@ -126,7 +123,7 @@ export class SignInPages {
 const returnPath = (path = '/ops') => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');
 
 /** The page that ends a session. `next`: where it redirects to. */
-export const signOutPage = (path: string, next: string, sessions: () => Pick<OperatorBrowsers, 'end'>): Page => ({
+export const signOutPage = (path: string, next: string, sessions: () => Pick<OperatorAccess, 'end'>): Page => ({
   path,
   show: () => next,
   actions: {

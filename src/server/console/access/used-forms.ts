@@ -2,7 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { databaseNow, isDuplicate } from '../../../database/sql.js';
+import { databaseNow } from '../../../database/sql.js';
+import { insertIfAbsent } from '../../../database/statements/statement.js';
 import { FORM_AGE_MS } from '../../../http/pages/form.js';
 import type { SentForms } from '../../../http/pages/site.js';
 import { UsedForm } from '../../../operators/operator.entity.js';
@@ -14,14 +15,8 @@ export class UsedForms implements SentForms {
 
   async use(form: string): Promise<boolean> {
     const { manager } = this.dataSource;
-    const row = { digest: digestToken(form), expiresAt: (await databaseNow(manager)) + FORM_AGE_MS };
-    try {
-      await manager.insert(UsedForm, row);
-      return true;
-    } catch (error) {
-      if (isDuplicate(error)) return false;
-      throw error;
-    }
+    const expiresAt = (await databaseNow(manager)) + FORM_AGE_MS;
+    return insertIfAbsent(manager, UsedForm, { digest: digestToken(form), expiresAt });
   }
 
   release(form: string): Promise<unknown> {

@@ -1,16 +1,19 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource, EntityManager } from 'typeorm';
 import { ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { html } from '../../../http/html.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { hrefOf, passwordField, searchField } from '../../../http/pages/fields.js';
-import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
+import { listPage, MAX_COUNTED, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
-import { definePage } from '../../../http/pages/site.js';
+import { definePage, type Visit } from '../../../http/pages/site.js';
+import { notFound } from '../../../http/problem.js';
+import { ID } from '../../../values/identifier.js';
 import { clientLink, memberLink } from '../frame/links.js';
-import { MemberDirectory } from './member-directory.js';
 
 const PATH = '/ops/members';
 
@@ -18,8 +21,8 @@ const PATH = '/ops/members';
 @Injectable()
 export class MembersPages {
   constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly members: MembersService,
-    private readonly directory: MemberDirectory,
     private readonly applications: ConnectedApplications,
   ) {}
 
@@ -29,8 +32,14 @@ export class MembersPages {
       title: 'Members',
       noun: 'member',
       fields: { q: searchField('Name') },
-      read: ({ values }, part) => this.directory.page(values.q, part),
-      count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
+      read: async ({ values }, { after, most }) => {
+        const found = membersNamed(this.dataSource.manager, values.q)
+          .andWhere('member.name > :after', { after: after ?? '' })
+          .orderBy('member.name')
+          .limit(most + 1);
+        return partOf(await found.getMany(), most, ({ name }) => name);
+      },
+      count: ({ values }) => boundedCount(membersNamed(this.dataSource.manager, values.q), MAX_COUNTED),
       columns: {
         Member: { value: 'name', cell: memberLink },
         State: STATE,
@@ -61,9 +70,9 @@ export class MembersPages {
     }),
     definePage({
       path: `${PATH}/:id`,
-      read: async ({ id }) => ({
-        member: await this.directory.get(id),
-        applications: await this.applications.list(id),
+      read: async (visit) => ({
+        member: await this.of(visit),
+        applications: await this.applications.list(visit.id),
       }),
       show: (visit, { member: { id, name, createdAt, disabledAt }, applications }) => ({
         title: name,
@@ -105,8 +114,8 @@ export class MembersPages {
           fields: () => [passwordField('New password', PASSWORD_HINT)],
           hint: 'This ends the member’s sessions, and withdraws the access of all applications.',
           done: 'The password is set.',
-          run: async ({ password = '' }, { id, actor }) =>
-            this.members.setPassword((await this.directory.get(id)).name, password, actor),
+          run: async ({ password = '' }, visit) =>
+            this.members.setPassword((await this.of(visit)).name, password, visit.actor),
         },
         disable: {
           button: 'Disable the member',
@@ -114,16 +123,33 @@ export class MembersPages {
           kind: 'danger',
           confirm: 'The member cannot sign in any more',
           done: 'The member is disabled.',
-          run: async (_, { id, actor }) => this.members.setDisabled((await this.directory.get(id)).name, true, actor),
+          run: (_, visit) => this.setDisabled(visit, true),
         },
         enable: {
           button: 'Enable the member',
           done: 'The member is enabled.',
-          run: async (_, { id, actor }) => this.members.setDisabled((await this.directory.get(id)).name, false, actor),
+          run: (_, visit) => this.setDisabled(visit, false),
         },
       },
     }),
   ];
+
+  /** Throws 404 if there is no member with the id in the address. */
+  private async of({ id }: Visit) {
+    const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
+    if (!member) throw notFound('there is no such member');
+    return member;
+  }
+
+  private async setDisabled(visit: Visit, disabled: boolean) {
+    return this.members.setDisabled((await this.of(visit)).name, disabled, visit.actor);
+  }
+}
+
+/** The members whose name begins with `query`, which the index of names finds; all members if it is empty. */
+export function membersNamed(manager: EntityManager, query: string | null) {
+  const prefix = (query ?? '').toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`);
+  return manager.createQueryBuilder(Member, 'member').where('member.name LIKE :prefix', { prefix: `${prefix}%` });
 }
 
 const NAME = {

@@ -87,7 +87,7 @@ function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due) {
   );
 }
 
-export const shownCount = (count: number): string => (count < MAX_COUNTED ? String(count) : '100,000 or more');
+export const shownCount = (count: number) => (count < MAX_COUNTED ? String(count) : '100,000 or more');
 
 function lateDeliveries({ count, oldestAgeMs }: Due) {
   if (count === 0 || oldestAgeMs <= LATE_MS) return null;

@@ -87,8 +87,6 @@ function readable(problem: string) {
   return JSON.stringify({ ...members, error: members.title, message: members.detail });
 }
 
-const API = `${DASHBOARD_PATH}/api/queues`;
-
 /**
  * The writing routes of Bull Board that are allowed, and how the audit names them. All others are refused, also those
  * of a later version: they limit a queue, add jobs or schedules, or undo a pause without an operator noticing it.
@@ -131,7 +129,8 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
       return reply;
     }
     if (SAFE_METHODS.includes(request.method)) return;
-    const action = actionOf(request);
+    const route = `${request.method} ${(request.routeOptions.url ?? '').replace(`${DASHBOARD_PATH}/api/queues`, '')}`;
+    const action = actionOf(route, request.body);
     if (action === null) {
       sendProblem(reply, REFUSAL, null);
       return reply;
@@ -139,7 +138,7 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
     const { queueName, ...detail } = request.params as Record<string, string>;
     // Bull Board answers 404 for another queue.
     if (queueName !== undefined && !queues.includes(queueName)) return;
-    const operation = routeName(request)
+    const operation = route
       .split('/')
       .filter((segment) => /^[a-z]/.test(segment))
       .join(' ');
@@ -153,10 +152,7 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
 }
 
 /** Null: the change is refused. */
-function actionOf(request: FastifyRequest): AuditAction | null {
-  const route = `${request.method} ${routeName(request)}`;
-  const lifts = LIFTS_LIMIT[route]?.((request.body ?? {}) as Record<string, unknown>);
+function actionOf(route: string, body: unknown) {
+  const lifts = LIFTS_LIMIT[route]?.((body ?? {}) as Record<string, unknown>);
   return lifts || CHANGES.includes(route) ? 'queue.changed' : (PAUSES[route] ?? null);
 }
-
-const routeName = ({ routeOptions }: FastifyRequest) => (routeOptions.url ?? '').replace(API, '');
