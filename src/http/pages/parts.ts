@@ -99,8 +99,8 @@ export interface Column<Row> {
   cell?: (row: Row) => Content;
   /** The same for figures, which are aligned at the right. A figure that is no {@link Html} is the value too. */
   number?: Reading<Row, Content>;
-  /** The value is a time, in milliseconds since 1970. */
-  time?: Reading<Row, number | null>;
+  /** The value is a time, as {@link time} takes it. */
+  time?: Reading<Row, number | string | null>;
 }
 
 /** The columns of a table by their names. A function is only a cell and has no value; a name is that of a field. */
@@ -123,7 +123,7 @@ export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
     const shown = number ? readerOf<Row>(number) : read;
     return {
       name,
-      cell: cell ?? (at ? (row) => time(read(row) as number | null) : shown),
+      cell: cell ?? (at ? (row) => time(read(row) as number | string | null) : shown),
       value: (row) => {
         const content = read(row);
         return content instanceof Html ? null : content;

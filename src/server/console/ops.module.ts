@@ -2,7 +2,6 @@ import { type INestApplicationContext, Module } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { AccountModule } from '../../account/account.controller.js';
 import { PurgeModule } from '../../retention/purge.js';
-import { AuditLog } from '../../audit/audit.module.js';
 import { PortalModule } from '../../portal/portal.js';
 import { CertificationModule } from '../../webhooks/certification/certification.module.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
@@ -22,7 +21,7 @@ import { ClientPages } from './clients/client-pages.js';
 import { ClientsPages } from './clients/clients-pages.js';
 import { type Page } from '../../http/pages/site.js';
 import { OPS_SITE } from './frame/frame.js';
-import { mountPages } from './frame/pages.js';
+import { mountSite } from './frame/pages.js';
 import { HealthPages } from './health/health-pages.js';
 import { MemberDirectory } from './members/member-directory.js';
 import { MembersPages } from './members/members-pages.js';
@@ -51,10 +50,7 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
 
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
   const pages = PAGES.flatMap((source) => app.get(source).pages);
-  server.register((scope, _, done) => {
-    mountPages(scope, OPS_SITE, pages, app.get(UsedForms), app.get(AuditLog));
-    done();
-  });
+  mountSite(app, server, OPS_SITE, pages);
 }
 
 @Module({
@@ -73,6 +69,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     AuditSearch,
     Backlog,
   ],
-  exports: [OperatorAccess, ClientDetailsReader, AuditSearch],
+  exports: [WebhookModule, PortalModule, OperatorAccess, ClientDetailsReader],
 })
 export class OpsModule {}

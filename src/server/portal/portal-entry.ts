@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { addNotice } from '../../clients/portal.entity.js';
 import { CLIENT_ID_LENGTH } from '../../database/columns.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { addressGroup, addressOf, setActor } from '../../http/exchange.js';
+import { addressGroup, addressOf } from '../../http/exchange.js';
 import { html } from '../../http/html.js';
 import { type FormPart, isSearchable } from '../../http/pages/fields.js';
 import { setViewer } from '../../http/pages/form.js';
@@ -16,8 +16,7 @@ import { limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { BrowserSessions, namesItsPage, SAFE_METHODS } from '../console/access/browser-sessions.js';
-import { forbidden, isUse } from '../console/access/operator-access.js';
+import { BrowserSessions, forbidden, SAFE_METHODS } from '../console/access/browser-sessions.js';
 import { signOutPage } from '../console/access/sign-in-pages.js';
 import { OPS_HEADERS, type Site } from '../console/frame/frame.js';
 
@@ -40,7 +39,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     private readonly limits: Limits,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
-    super(portals, 'usher-portal', options.publicUrl, options.publicUrl);
+    super(portals, PORTAL_PATH, options.publicUrl, options.publicUrl);
   }
 
   readonly pages: Page[] = [
@@ -62,29 +61,20 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     signOutPage(SIGN_OUT_PATH, PORTAL_PATH, () => this),
   ];
 
-  /** Checks every request of the portal. False if the browser was redirected to the entry. Throws 403. */
-  async check({ assets, base }: Site, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  /** Checks every request of the portal. Redirects a browser that is not signed in to the entry. Throws 403. */
+  async check(site: Site, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { url = '' } = request.routeOptions;
     void reply.headers(OPS_HEADERS);
-    if (assets.some(({ path }) => path === url)) return true;
+    if (site.assets.some(({ path }) => path === url)) return;
     const isRead = SAFE_METHODS.includes(request.method);
-    if (!isRead && (this.isCrossSite(request) || !namesItsPage(request)))
-      throw forbidden('this request does not come from a page of this site; use the pages at /portal');
+    if (!isRead) this.checkPage(request);
     // Opening a link starts a new session, even if somebody is signed in.
-    if (url === OPEN_ROUTE) return true;
-    const session = this.read(request, 'session');
-    const owner = session && (await this.owner(request, session, isUse(request)));
-    if (owner) {
-      const { client, mayChange } = owner;
-      if (!isRead && !mayChange && url !== SIGN_OUT_PATH)
-        throw forbidden('your link lets you see everything and change nothing; ask for another one');
-      setViewer(request, { name: client.name, session, mayChange, clientId: client.id });
-      setActor(request, 'client', client.id);
-    } else if (url !== PORTAL_PATH) {
-      void reply.redirect(base + PORTAL_PATH, 303);
-      return false;
-    }
-    return true;
+    if (url === OPEN_ROUTE) return;
+    const client = await this.signedIn(request);
+    if (client === null) return url === PORTAL_PATH ? undefined : reply.redirect(site.address('~'), 303);
+    if (!isRead && !client.mayChange && url !== SIGN_OUT_PATH)
+      throw forbidden('your link lets you see everything and change nothing; ask for another one');
+    setViewer(request, client);
   }
 
   /** The action of a form before the sign-in, which is posted to the address of its page. */

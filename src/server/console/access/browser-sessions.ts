@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
@@ -8,13 +9,15 @@ import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
 import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
 import type { Visit } from '../../../http/pages/site.js';
-import { unavailable } from '../../../http/problem.js';
+import { Problem, unavailable } from '../../../http/problem.js';
 import { type BegunSession, KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
 import type { Session } from '../../../database/browser-session.entity.js';
 import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
+import { LIVE_HEADER } from '../frame/frame.js';
+import { wantsPage } from '../frame/pages.js';
 
 const MAX_REMEMBERED = 1_000;
 const REMEMBERED_MS = 60_000;
@@ -32,10 +35,10 @@ export abstract class BrowserSessions<Owner extends object> {
    */
   private readonly remembered = new LRUCache<string, Owner>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
 
-  /** `cookies`: the prefix of their names. `siteUrl`: where browsers reach the site; null if it is not known. */
+  /** `home`: `/ops` or `/portal`. `siteUrl`: where browsers reach the site; null if it is not known. */
   constructor(
     private readonly sessions: Pick<Sessions<Session, Owner>, 'find' | 'end'>,
-    private readonly cookies: string,
+    private readonly home: string,
     private readonly siteUrl: string | null,
     private readonly publicUrl: string | null,
   ) {}
@@ -48,16 +51,22 @@ export abstract class BrowserSessions<Owner extends object> {
     return this.cookie(request, name).read(request.headers);
   }
 
-  /** The owner of a session; null if it has ended. `isUse` extends it. Throws 503 if the session cannot be checked. */
-  async owner({ method }: HttpRequest, token: string, isUse: boolean): Promise<Owner | null> {
+  /** Who is signed in; null if nobody is, or if the session has ended. Throws 503 if the session cannot be checked. */
+  async signedIn(request: FastifyRequest): Promise<(Owner & { session: string }) | null> {
+    const session = this.read(request, 'session');
+    const owner = session && (await this.owner(request, session));
+    return owner ? { ...owner, session } : null;
+  }
+
+  private async owner(request: FastifyRequest, token: string): Promise<Owner | null> {
     const key = digestToken(token);
     try {
-      const owner = await withTimeout(this.sessions.find(token, isUse), TIMEOUT_MS);
+      const owner = await withTimeout(this.sessions.find(token, isUse(request)), TIMEOUT_MS);
       if (owner) this.remembered.set(key, owner);
       else this.remembered.delete(key);
       return owner;
     } catch (error) {
-      const owner = ['GET', 'HEAD'].includes(method) && this.remembered.get(key);
+      const owner = ['GET', 'HEAD'].includes(request.method) && this.remembered.get(key);
       if (owner) return owner;
       throw error instanceof NoAnswer || isDatabaseDown(error)
         ? unavailable('the database does not answer, so the sign-in cannot be checked')
@@ -84,7 +93,7 @@ export abstract class BrowserSessions<Owner extends object> {
   }
 
   cookie(request: HttpRequest, name: CookieName): TokenCookie {
-    return new TokenCookie(`${this.cookies}-${name}`, this.originOf(request).startsWith('https:'));
+    return new TokenCookie(`usher${this.home.replace('/', '-')}-${name}`, this.originOf(request).startsWith('https:'));
   }
 
   /** The field that protects a form before the sign-in. */
@@ -99,15 +108,21 @@ export abstract class BrowserSessions<Owner extends object> {
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD], FORM_AGE_MS);
   }
 
-  /** Whether the browser says that a page of another site sends the request. Programs send none of these headers. */
-  isCrossSite(request: HttpRequest): boolean {
-    const { headers } = request;
-    if (isOfOtherSite(headers)) return true;
-    const address = pageOf(request);
-    if (address === undefined) return false;
-    const origin = this.originOf(request);
-    // A proxy may end TLS without a header that says so, so a page over https is always accepted.
-    return ![origin, origin.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
+  /**
+   * Throws 403 for a request from a page of another site. `needsPage`: also for one that does not say which page sent it,
+   * as every browser does for a request that writes, but no program.
+   */
+  checkPage(request: HttpRequest, needsPage = true): void {
+    const { origin, referer, 'sec-fetch-site': site } = request.headers;
+    const address = origin ?? referer;
+    const own = this.originOf(request);
+    const isOwn =
+      address === undefined
+        ? site !== undefined || !needsPage
+        : // A proxy may end TLS without a header that says so, so a page over https is always accepted.
+          [own, own.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
+    if (!isOwn || isOfOtherSite(request.headers))
+      throw forbidden(`this request does not come from a page of this site; use the pages at ${this.home}`);
   }
 
   /** The origin of `siteUrl`, otherwise of the Host header: https if a proxy says so, or if USHER_AUTH_URL is this origin. */
@@ -129,15 +144,15 @@ export abstract class BrowserSessions<Owner extends object> {
 
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Whether the request says which page sent it. Every browser does so for a request that writes. */
-export const namesItsPage = (request: HttpRequest): boolean =>
-  request.headers['sec-fetch-site'] !== undefined || pageOf(request) !== undefined;
+export const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
 
-const pageOf = ({ headers }: HttpRequest) => headers.origin ?? headers.referer;
+/** What a page does by itself, such as refreshing, does not extend the session. */
+const isUse = (request: FastifyRequest) =>
+  !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);
 
 @Injectable()
 export class OperatorBrowsers extends BrowserSessions<SessionOwner> {
   constructor(sessions: OperatorSessions, @Inject(SERVER_CONFIG) { opsPublicUrl, publicUrl }: Config) {
-    super(sessions, 'usher-ops', opsPublicUrl, publicUrl);
+    super(sessions, '/ops', opsPublicUrl, publicUrl);
   }
 }

@@ -2,28 +2,18 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../../auth/client-authentication/internal.guard.js';
 import { parseBasicHeader } from '../../../http/basic-credentials.js';
-import { Problem, unauthorized } from '../../../http/problem.js';
+import { setViewer, type Viewer } from '../../../http/pages/form.js';
+import { unauthorized } from '../../../http/problem.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { wantsPage } from '../frame/pages.js';
-import {
-  OPS_SITE,
-  LIVE_HEADER,
-  OPS_HEADERS,
-  PASSWORD_PATH,
-  SIGN_IN_PATH,
-  SIGN_OUT_PATH,
-  setSignedIn,
-  type SignedIn,
-} from '../frame/frame.js';
-import { namesItsPage, OperatorBrowsers, SAFE_METHODS } from './browser-sessions.js';
+import { OPS_HEADERS, OPS_SITE, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
+import { forbidden, OperatorBrowsers, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also accepts METRICS_USER and METRICS_PASSWORD, which no other path accepts. */
 const METRICS_PATH = '/ops/metrics';
 
 /** What a viewer may post to: the routes about their own session and password. */
 const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
-
-export const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
 
 /** Checks every request at and below /ops before anything else: who makes it, and whether they may. */
 @Injectable()
@@ -39,14 +29,14 @@ export class OperatorAccess {
     void reply.headers(OPS_HEADERS);
     if (OPS_SITE.assets.some(({ path }) => path === request.routeOptions.url)) return true;
     const operator = await this.operatorOf(request);
-    if (operator) setSignedIn(request, operator);
+    if (operator) setViewer(request, operator);
     else if (request.routeOptions.url !== SIGN_IN_PATH) return this.askToSignIn(request, reply);
     if (!SAFE_METHODS.includes(request.method)) this.checkWrite(request, operator);
     return true;
   }
 
   /** An Authorization header takes precedence over a session. Null without either, or if the session has ended. */
-  async operatorOf(request: FastifyRequest): Promise<SignedIn | null> {
+  async operatorOf(request: FastifyRequest): Promise<Viewer | null> {
     const { operator, metrics, environment } = this.config;
     const { authorization } = request.headers;
     if (authorization !== undefined) {
@@ -54,11 +44,10 @@ export class OperatorAccess {
       const isScraper = isScrape && parseBasicHeader(authorization)[0]?.id === metrics?.user;
       const expected = (isScraper && metrics) || operator;
       await this.credentials.check(request, 'operator', expected);
-      return { name: expected.user, role: 'operator', session: null, environment, mayChange: true, clientId: null };
+      return { name: expected.user, session: null, environment, mayChange: true, clientId: null };
     }
-    const session = this.sessions.read(request, 'session');
-    const owner = session && (await this.sessions.owner(request, session, isUse(request)));
-    return owner ? { ...owner, session, environment, mayChange: owner.role === 'operator', clientId: null } : null;
+    const owner = await this.sessions.signedIn(request);
+    return owner && { ...owner, environment, mayChange: owner.role === 'operator', clientId: null };
   }
 
   /** A browser that opens a page is redirected to the sign-in; any other request is answered 401. */
@@ -74,17 +63,11 @@ export class OperatorAccess {
     return false;
   }
 
-  private checkWrite(request: FastifyRequest, operator: SignedIn | null) {
-    const needsPage = operator === null || operator.session !== null;
-    if (this.sessions.isCrossSite(request) || (needsPage && !namesItsPage(request)))
-      throw forbidden('this request does not come from a page of this site; use the pages at /ops');
-    if (operator?.role === 'viewer' && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
+  private checkWrite(request: FastifyRequest, operator: Viewer | null) {
+    this.sessions.checkPage(request, operator === null || operator.session !== null);
+    if (operator?.mayChange === false && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
       throw forbidden(
         'your role is viewer, which can read but not change anything; ask an operator for the role operator',
       );
   }
 }
-
-/** What a page does by itself, such as refreshing, does not extend the session. */
-export const isUse = (request: FastifyRequest): boolean =>
-  !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);

@@ -20,8 +20,7 @@ import {
 } from '../../../http/pages/parts.js';
 import { memberLink, orderLink } from '../frame/links.js';
 import { failureNotice } from '../overview/failing-clients.js';
-import { listHref } from '../notifications/notification-filter.js';
-import { notificationTable } from '../notifications/notification-table.js';
+import { listHref, notificationTable } from '../notifications/notification-list.js';
 import { healthTable, pausing } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
 import { portalSection } from './portal-links.js';
@@ -31,10 +30,10 @@ export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLi
     <h2>Notifications</h2>
     ${notifications(visit, details)}
     <h2>Receivers</h2>
-    ${healthTable(details.health)}
+    ${healthTable(visit, details.health)}
     ${pausing(visit, details.account.deliveriesPaused, html`A pause holds back all notifications of this client, to every host.`)}
     <h2>Orders</h2>
-    ${table(orderColumns(), details.orders, 'Its orders will be here.')}
+    ${table(ORDER_COLUMNS, details.orders, 'Its orders will be here.')}
     <h2>Members</h2>
     ${table(
       {
@@ -101,24 +100,24 @@ export function summary(visit: Visit, { client, account, isTrusted, pending, lim
 
 const rate = (limit: Rate | null) => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
 
-export function notifications({ home }: Visit, { client: { id }, webhooks }: ClientDetails) {
+export function notifications(visit: Visit, { client: { id }, webhooks }: ClientDetails) {
   if (webhooks.length === 0)
     return emptyState('Its notifications will be here. The first one follows its first completed order.');
-  return html`${notificationTable(webhooks, home)}
+  return html`${notificationTable(visit, webhooks)}
     <p class="actions">
-      <a class="button" href="${listHref({ client: id }, home)}">All of them</a>
-      <a class="button" href="${listHref({ client: id, status: 'UNRESOLVED' }, home)}">Failed, not sent again</a>
+      <a class="button" href="${listHref({ client: id })}">All of them</a>
+      <a class="button" href="${listHref({ client: id, status: 'UNRESOLVED' })}">Failed, not sent again</a>
     </p>`;
 }
 
-export const orderColumns = (home?: string): Columns<ClientDetails['orders'][number]> => ({
-  Order: ({ key }) => orderLink(key, home),
+export const ORDER_COLUMNS: Columns<ClientDetails['orders'][number]> = {
+  Order: ({ key }) => orderLink(key),
   Status: ({ status }) => status.toLowerCase(),
   Notification: ({ delivery }) =>
     delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
   'To pay': { number: ({ payableAmount, currencyCode }) => `${(payableAmount / 100).toFixed(2)} ${currencyCode}` },
   Created: { time: 'createdAt' },
-});
+};
 
 const urls = ({ path, mayChange }: Visit): Columns<AuditEvent> => ({
   When: { time: 'createdAt' },
@@ -141,7 +140,7 @@ export const settingsPage = (visit: Visit, { client, account, limits }: ClientDe
   html`${!visit.mayChange && notice('warning', 'Your link lets you see everything and change nothing.')}
     <p>
       A signed sample is sent to a new Notify URL first. The URL is set only if the answer is 2xx.
-      <a href="${listHref({ status: 'UNRESOLVED' }, visit.home)}">Send again what has failed</a>
+      <a href="${listHref({ status: 'UNRESOLVED' })}">Send again what has failed</a>
     </p>
     ${visit.forms({
       'Notify URL': ['notify-url', client.notifyUrl && 'test', limits.environment === 'sandbox' && 'certify'],

@@ -175,7 +175,7 @@ export function issued(visit: Visit, title: string, { client, secret, quickStart
         <p class="actions">${copyButton(quickStart, 'Copy the quick start')}</p>`
     }
     <p class="actions">
-      <a class="button" href="${isOperator ? clientPath(client.id) : `${visit.home}/settings`}"
+      <a class="button" href="${isOperator ? clientPath(client.id) : '~/settings'}"
         >${isOperator ? 'To the client' : 'To the settings'}</a
       >
     </p>

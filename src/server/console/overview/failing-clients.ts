@@ -5,7 +5,7 @@ import { type Range, withChange } from '../figures/figures.js';
 import type { Visit } from '../../../http/pages/site.js';
 import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink } from '../frame/links.js';
-import { listHref } from '../notifications/notification-filter.js';
+import { listHref } from '../notifications/notification-list.js';
 import { type FailingClient, isAlarming, type Losses, type NamedClient } from './overview-data.js';
 
 const MAX_SHOWN = 50;

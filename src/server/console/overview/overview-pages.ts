@@ -15,7 +15,7 @@ import { hiddenFields, inputField } from '../../../http/pages/fields.js';
 import { definePage, type View, type Visit } from '../../../http/pages/site.js';
 import { emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
-import { listHref } from '../notifications/notification-filter.js';
+import { listHref } from '../notifications/notification-list.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
 import { searchHref } from '../search/search-pages.js';
 import { alarming, atLeast, failingTable, type LossRow } from './failing-clients.js';

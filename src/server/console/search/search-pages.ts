@@ -15,7 +15,7 @@ import { ClientDirectory } from '../clients/client-directory.js';
 import { rangeOf } from '../figures/figures.js';
 import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
 import { MemberDirectory } from '../members/member-directory.js';
-import { notificationTable } from '../notifications/notification-table.js';
+import { notificationTable } from '../notifications/notification-list.js';
 import { ReceiversData } from '../receivers/receivers-data.js';
 
 const PATH = '/ops/search';
@@ -38,7 +38,8 @@ export class SearchPages {
   readonly pages: Page[] = [
     {
       path: PATH,
-      show: async ({ query: { q: query = '' } }) => {
+      show: async (visit) => {
+        const { q: query = '' } = visit.query;
         const view = { title: 'Found', query };
         if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
         const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
@@ -76,7 +77,7 @@ export class SearchPages {
         ${
           webhooks.length > 0 &&
           html`<h2>Notifications</h2>
-            ${notificationTable(webhooks)}`
+            ${notificationTable(visit, webhooks)}`
         }`;
         return { ...view, body };
       },
