@@ -164,7 +164,8 @@ export function filterForm<Values>(
 ) {
   const shown = (Object.keys(fields) as (keyof Values & string)[]).map((name) => {
     const { label, options, list, isForOperators } = fields[name];
-    if (label === null || (isForOperators && clientId !== null)) return given[name] !== '' && hiddenField(name, given[name]);
+    if (label === null || (isForOperators && clientId !== null))
+      return given[name] !== '' && hiddenField(name, given[name]);
     const choices = options && { '': 'any', ...options };
     return inputField({ name, label, value: given[name], fault: faults[name], options: choices, list });
   });

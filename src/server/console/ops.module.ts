@@ -8,23 +8,19 @@ import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
 import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
-import { OperatorBrowsers } from './access/browser-sessions.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { OperatorsPages } from './access/operators-pages.js';
 import { SignInPages } from './access/sign-in-pages.js';
-import { UsedForms } from './access/used-forms.js';
 import { AuditPages } from './audit/audit-pages.js';
 import { AuditSearch } from './audit/audit-search.js';
-import { ClientDetailsReader } from './clients/client-details.js';
-import { ClientDirectory } from './clients/client-directory.js';
+import { ClientDetailsReader, ClientDirectory } from './clients/clients-data.js';
 import { ClientPages } from './clients/client-pages.js';
 import { ClientsPages } from './clients/clients-pages.js';
 import { type Page } from '../../http/pages/site.js';
 import { OPS_SITE } from './frame/frame.js';
-import { mountSite } from './frame/pages.js';
+import { mountSite, UsedForms } from './frame/pages.js';
 import { HealthPages } from './health/health-pages.js';
-import { MemberDirectory } from './members/member-directory.js';
-import { MembersPages } from './members/members-pages.js';
+import { MemberDirectory, MembersPages } from './members/members-pages.js';
 import { NotificationsPages } from './notifications/notifications-pages.js';
 import { WebhookPages } from './notifications/webhook-pages.js';
 import { OverviewData } from './overview/overview-data.js';
@@ -58,7 +54,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
   controllers: [HealthController, MetricsController],
   providers: [
     ...PAGES,
-    OperatorBrowsers,
     OperatorAccess,
     UsedForms,
     OverviewData,

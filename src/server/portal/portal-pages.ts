@@ -12,7 +12,7 @@ import { PORTAL_PATH } from '../../portal/portal.js';
 import { type UndeliveredNotification, UndeliveredWebhooks } from '../../webhooks/undelivered/undelivered-webhooks.js';
 import { AuditPages } from '../console/audit/audit-pages.js';
 import { ClientPages } from '../console/clients/client-pages.js';
-import { ClientDetailsReader } from '../console/clients/client-details.js';
+import { ClientDetailsReader } from '../console/clients/clients-data.js';
 import { notifications, ORDER_COLUMNS, summary } from '../console/clients/client-page.js';
 import { Site } from '../console/frame/frame.js';
 import { webhookLink } from '../console/frame/links.js';

@@ -1,4 +1,3 @@
-import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
@@ -12,18 +11,14 @@ import type { Visit } from '../../../http/pages/site.js';
 import { Problem, unavailable } from '../../../http/problem.js';
 import { type BegunSession, KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
 import type { Session } from '../../../database/browser-session.entity.js';
-import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
-import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { LIVE_HEADER } from '../frame/frame.js';
 import { wantsPage } from '../frame/pages.js';
 
 const MAX_REMEMBERED = 1_000;
 const REMEMBERED_MS = 60_000;
 const TIMEOUT_MS = 3_000;
-/** How long a form before the sign-in is valid. */
-const FORM_AGE_MS = 3_600_000;
 
 type CookieName = 'session' | 'known' | 'form';
 
@@ -105,7 +100,7 @@ export abstract class BrowserSessions<Owner extends object> {
   /** Whether this browser got the form with these fields before the sign-in, from this page. */
   isOwnForm({ request, path }: Visit, fields: Texts): boolean {
     const browser = this.read(request, 'form');
-    return browser !== null && isSealed(browser, path, fields[FORM_FIELD], FORM_AGE_MS);
+    return browser !== null && isSealed(browser, path, fields[FORM_FIELD]);
   }
 
   /**
@@ -149,10 +144,3 @@ export const forbidden = (detail: string): Problem => new Problem(403, 'Forbidde
 /** What a page does by itself, such as refreshing, does not extend the session. */
 const isUse = (request: FastifyRequest) =>
   !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);
-
-@Injectable()
-export class OperatorBrowsers extends BrowserSessions<SessionOwner> {
-  constructor(sessions: OperatorSessions, @Inject(SERVER_CONFIG) { opsPublicUrl, publicUrl }: Config) {
-    super(sessions, '/ops', opsPublicUrl, publicUrl);
-  }
-}

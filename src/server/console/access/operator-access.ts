@@ -4,10 +4,11 @@ import { FixedCredentials } from '../../../auth/client-authentication/internal.g
 import { parseBasicHeader } from '../../../http/basic-credentials.js';
 import { setViewer, type Viewer } from '../../../http/pages/form.js';
 import { unauthorized } from '../../../http/problem.js';
+import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { wantsPage } from '../frame/pages.js';
 import { OPS_HEADERS, OPS_SITE, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
-import { forbidden, OperatorBrowsers, SAFE_METHODS } from './browser-sessions.js';
+import { BrowserSessions, forbidden, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also accepts METRICS_USER and METRICS_PASSWORD, which no other path accepts. */
 const METRICS_PATH = '/ops/metrics';
@@ -17,12 +18,14 @@ const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
 
 /** Checks every request at and below /ops before anything else: who makes it, and whether they may. */
 @Injectable()
-export class OperatorAccess {
+export class OperatorAccess extends BrowserSessions<SessionOwner> {
   constructor(
     private readonly credentials: FixedCredentials,
-    private readonly sessions: OperatorBrowsers,
+    sessions: OperatorSessions,
     @Inject(SERVER_CONFIG) private readonly config: Config,
-  ) {}
+  ) {
+    super(sessions, '/ops', config.opsPublicUrl, config.publicUrl);
+  }
 
   /** False if the browser was redirected to the sign-in page. Throws a {@link Problem} to refuse the request. */
   async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
@@ -46,7 +49,7 @@ export class OperatorAccess {
       await this.credentials.check(request, 'operator', expected);
       return { name: expected.user, session: null, environment, mayChange: true, clientId: null };
     }
-    const owner = await this.sessions.signedIn(request);
+    const owner = await this.signedIn(request);
     return owner && { ...owner, environment, mayChange: owner.role === 'operator', clientId: null };
   }
 
@@ -57,14 +60,14 @@ export class OperatorAccess {
       return false;
     }
     // A Basic challenge would make the browser ask for a password in a window of its own.
-    if (this.sessions.read(request, 'session') !== null)
+    if (this.read(request, 'session') !== null)
       throw unauthorized('the session has ended; sign in again at /ops/sign-in', 'Session realm="usher ops"');
     await this.credentials.check(request, 'operator', this.config.operator);
     return false;
   }
 
   private checkWrite(request: FastifyRequest, operator: Viewer | null) {
-    this.sessions.checkPage(request, operator === null || operator.session !== null);
+    this.checkPage(request, operator === null || operator.session !== null);
     if (operator?.mayChange === false && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
       throw forbidden(
         'your role is viewer, which can read but not change anything; ask an operator for the role operator',

@@ -9,7 +9,7 @@ import { hiddenField, passwordField, type Texts } from '../../../http/pages/fiel
 import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { notice } from '../../../http/pages/parts.js';
-import { OperatorBrowsers } from './browser-sessions.js';
+import { OperatorAccess } from './operator-access.js';
 
 /** The pages that a sign-in may lead to. Anything else would be an open redirector. */
 const RETURN_TO = /^\/ops([/?][\x21-\x5b\x5d-\x7e]*)?$/;
@@ -19,7 +19,7 @@ export class SignInPages {
   constructor(
     private readonly signIns: OperatorSessions,
     private readonly operators: OperatorsService,
-    private readonly sessions: OperatorBrowsers,
+    private readonly sessions: OperatorAccess,
   ) {}
 
   readonly pages: Page[] = [
@@ -126,7 +126,7 @@ export class SignInPages {
 const returnPath = (path = '/ops') => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');
 
 /** The page that ends a session. `next`: where it redirects to. */
-export const signOutPage = (path: string, next: string, sessions: () => Pick<OperatorBrowsers, 'end'>): Page => ({
+export const signOutPage = (path: string, next: string, sessions: () => Pick<OperatorAccess, 'end'>): Page => ({
   path,
   show: () => next,
   actions: {

@@ -7,7 +7,7 @@ import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
 import { type Column, notice, time } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { CachedQueries } from '../../health/cached-query.js';
-import { ClientDirectory } from '../clients/client-directory.js';
+import { ClientDirectory } from '../clients/clients-data.js';
 import { clientLink, webhookLink } from '../frame/links.js';
 import { type AuditCriteria, AuditSearch, kindAndId, type ListedEvent } from './audit-search.js';
 

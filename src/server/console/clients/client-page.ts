@@ -22,7 +22,7 @@ import { memberLink, orderLink } from '../frame/links.js';
 import { failureNotice } from '../overview/failing-clients.js';
 import { listHref, notificationTable } from '../notifications/notification-list.js';
 import { healthTable, pausing } from '../receivers/receiver-parts.js';
-import type { ClientDetails } from './client-details.js';
+import type { ClientDetails } from './clients-data.js';
 import { portalSection } from './portal-links.js';
 
 export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]) =>

@@ -15,7 +15,7 @@ import { Certifications } from '../../../webhooks/certification/certification.mo
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
 import { type Action, definePage, type Visit } from '../../../http/pages/site.js';
-import { type ClientDetails, ClientDetailsReader } from './client-details.js';
+import { type ClientDetails, ClientDetailsReader } from './clients-data.js';
 import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage, settingsPage } from './client-page.js';
 import { issued } from './clients-pages.js';
 import { portalActions } from './portal-links.js';

@@ -13,7 +13,7 @@ import { postForm } from '../../../http/pages/form.js';
 import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
 import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
-import { ClientDirectory } from './client-directory.js';
+import { ClientDirectory } from './clients-data.js';
 import { type Application, applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
 import { handOver } from './portal-links.js';
 import { quickStart } from './quick-start.js';

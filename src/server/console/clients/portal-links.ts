@@ -60,8 +60,8 @@ export const portalSection = (visit: Visit, links: PortalLink[]): Html =>
         Link: ({ withdrawnAt, openedAt, expiresAt }) =>
           statusBadge(withdrawnAt ? 'withdrawn' : openedAt ? 'opened' : expiresAt < Date.now() ? 'expired' : 'open'),
         'May change': ({ mayChange }) => (mayChange ? 'yes' : 'no'),
-        'Made by': ({ createdBy }) => createdBy,
-        Expires: ({ expiresAt }) => time(expiresAt),
+        'Made by': 'createdBy',
+        Expires: { time: 'expiresAt' },
         Opened: ({ openedAt, openedFrom }) => openedAt && html`${time(openedAt)} from ${openedFrom}`,
         '': ({ id, withdrawnAt }) => (withdrawnAt ? null : visit.form('withdraw-link', id)),
       },

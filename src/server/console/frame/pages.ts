@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { INestApplicationContext } from '@nestjs/common';
+import { type INestApplicationContext, Inject, Injectable } from '@nestjs/common';
 import type {
   FastifyInstance,
   FastifyReply,
@@ -7,13 +7,18 @@ import type {
   onRequestAsyncHookHandler,
   RouteHandlerMethod,
 } from 'fastify';
+import type { DataSource } from 'typeorm';
 import { AuditLog } from '../../../audit/audit.module.js';
+import { digestToken } from '../../../auth/tokens/token.js';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { databaseNow, isDuplicate } from '../../../database/sql.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
 import { html } from '../../../http/html.js';
+import { FORM_AGE_MS } from '../../../http/pages/form.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
-import { addressOf, type Page, Visit } from '../../../http/pages/site.js';
+import { addressOf, type Page, type SentForms, Visit } from '../../../http/pages/site.js';
+import { UsedForm } from '../../../operators/operator.entity.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
-import { UsedForms } from '../access/used-forms.js';
 import { OPS_HEADERS, sendFramed, type Site } from './frame.js';
 
 /** Adds the routes of a site's pages, and their style and script. Their errors are pages too. `check` comes before each. */
@@ -86,3 +91,25 @@ export function sendError(site: Site, error: unknown, request: FastifyRequest, r
 }
 
 export const wantsPage = ({ headers }: FastifyRequest): boolean => (headers.accept ?? '').includes('text/html');
+
+/** The forms that were sent, shared by all processes. */
+@Injectable()
+export class UsedForms implements SentForms {
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
+
+  async use(form: string): Promise<boolean> {
+    const { manager } = this.dataSource;
+    const row = { digest: digestToken(form), expiresAt: (await databaseNow(manager)) + FORM_AGE_MS };
+    try {
+      await manager.insert(UsedForm, row);
+      return true;
+    } catch (error) {
+      if (isDuplicate(error)) return false;
+      throw error;
+    }
+  }
+
+  release(form: string): Promise<unknown> {
+    return this.dataSource.manager.delete(UsedForm, { digest: digestToken(form) });
+  }
+}

@@ -1,18 +1,50 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource, SelectQueryBuilder } from 'typeorm';
 import { ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { html } from '../../../http/html.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { hrefOf, passwordField, searchField } from '../../../http/pages/fields.js';
-import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
+import { type Found, listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
 import { definePage } from '../../../http/pages/site.js';
+import { notFound } from '../../../http/problem.js';
+import { ID } from '../../../values/identifier.js';
 import { clientLink, memberLink } from '../frame/links.js';
-import { MemberDirectory } from './member-directory.js';
 
 const PATH = '/ops/members';
+
+/** Finds the built-in members by id, or by the beginning of their name, which the index of names finds. */
+@Injectable()
+export class MemberDirectory {
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
+
+  /** Throws 404 if there is no member with this id. */
+  async get(id: string): Promise<Member> {
+    const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
+    if (!member) throw notFound('there is no such member');
+    return member;
+  }
+
+  /** Those whose name begins with `query`; all members if it is empty. */
+  found(query: string | null): SelectQueryBuilder<Member> {
+    const prefix = (query ?? '').toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`);
+    const found = this.dataSource.manager.createQueryBuilder(Member, 'member');
+    return found.where('member.name LIKE :prefix', { prefix: `${prefix}%` });
+  }
+
+  /** The same members by name. `after`: the part begins behind this name. */
+  async page(query: string | null, { after, most }: Omit<Part, 'order'>): Promise<Found<Member>> {
+    const found = this.found(query)
+      .andWhere('member.name > :after', { after: after ?? '' })
+      .orderBy('member.name')
+      .limit(most + 1);
+    return partOf(await found.getMany(), most, ({ name }) => name);
+  }
+}
 
 /** The built-in members. The server has no others: only an application that embeds Usher can have members of its own. */
 @Injectable()

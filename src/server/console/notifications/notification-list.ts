@@ -6,7 +6,7 @@ import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webh
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { type DiagnosisCode, DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
-import type { ClientDirectory } from '../clients/client-directory.js';
+import type { ClientDirectory } from '../clients/clients-data.js';
 import {
   choice,
   type Filter,

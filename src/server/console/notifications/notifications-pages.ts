@@ -12,7 +12,7 @@ import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webho
 import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { CachedQueries } from '../../health/cached-query.js';
 import { clientLink } from '../frame/links.js';
-import { ClientDirectory } from '../clients/client-directory.js';
+import { ClientDirectory } from '../clients/clients-data.js';
 import {
   FILTER_FIELDS,
   isOpen,

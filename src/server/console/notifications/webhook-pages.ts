@@ -7,7 +7,7 @@ import { hostOf } from '../../../values/urls/notify-url.js';
 import { type Sent, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
-import { ClientDirectory } from '../clients/client-directory.js';
+import { ClientDirectory } from '../clients/clients-data.js';
 import { quoted } from '../clients/quick-start.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';

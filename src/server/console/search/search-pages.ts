@@ -11,10 +11,10 @@ import { orderKey } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
-import { ClientDirectory } from '../clients/client-directory.js';
+import { ClientDirectory } from '../clients/clients-data.js';
 import { rangeOf } from '../figures/figures.js';
 import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
-import { MemberDirectory } from '../members/member-directory.js';
+import { MemberDirectory } from '../members/members-pages.js';
 import { notificationTable } from '../notifications/notification-list.js';
 import { ReceiversData } from '../receivers/receivers-data.js';
 
