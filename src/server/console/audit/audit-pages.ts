@@ -63,7 +63,7 @@ export class AuditPages {
   });
 
   readonly pages: Page[] = [
-    listPage<ListedEvent, AuditCriteria>({
+    listPage({
       path: AUDIT_PATH,
       title: 'Audit',
       noun: 'event',
@@ -91,7 +91,7 @@ export class AuditPages {
   ];
 
   /** In the portal of clients. */
-  readonly record = listPage<ListedEvent, object>({
+  readonly record = listPage({
     path: '~/record',
     title: 'Record',
     noun: 'event',

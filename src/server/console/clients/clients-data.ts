@@ -97,31 +97,6 @@ export class ClientDirectory {
       rows.flatMap(({ id, last_id: last }) => (last === null ? [] : [[String(id), timeOfId(String(last))]])),
     );
   }
-
-  /**
-   * The newest orders of a client, by the index of the order list: those without a position yet, and those with the
-   * last positions.
-   */
-  async recentOrders(clientId: string, most: number): Promise<MovieOrder[]> {
-    const { byIndex, orderBy } = dialectOf(this.dataSource);
-    const part = (condition: string, order: string[]) =>
-      runSql(
-        this.dataSource,
-        (parameter) => `
-          SELECT * FROM ${tableOf(this.dataSource, MovieOrder)} ${byIndex('usher_movie_order_list')}
-          WHERE client_id = ${parameter(clientId)} AND list_position IS ${condition}
-          ORDER BY ${order.join(', ')} LIMIT ${most}`,
-      );
-    const parts = await Promise.all([
-      part('NULL', orderBy(['list_position DESC'], ['id DESC'])),
-      part('NOT NULL', ['list_position DESC', 'id DESC']),
-    ]);
-    return parts
-      .flatMap(({ rows }) => rows)
-      .map((row) => entityOf(this.dataSource, MovieOrder, row))
-      .sort((left, right) => right.createdAt - left.createdAt)
-      .slice(0, most);
-  }
 }
 
 const RECENT = 10;
@@ -140,7 +115,6 @@ export class ClientDetailsReader {
     private readonly account: ClientAccount,
     private readonly applications: ClientApplications,
     private readonly list: WebhookList,
-    private readonly directory: ClientDirectory,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
@@ -190,12 +164,32 @@ export class ClientDetailsReader {
     return found.map((consent) => ({ ...consent, name: names.get(consent.ownerId) }));
   }
 
-  /** The newest orders of a client, with the states of their notifications. */
-  async orders(id: string, most: number) {
-    const found = await this.directory.recentOrders(id, most);
-    const orders = found.map((order) => ({ ...order, key: orderKey(order.id) }));
+  /**
+   * The newest orders of a client, with the states of their notifications, by the index of the order list: those without a
+   * position yet, and those with the last positions.
+   */
+  async orders(clientId: string, most: number) {
+    const { byIndex, orderBy } = dialectOf(this.dataSource);
+    const part = (condition: string, order: string[]) =>
+      runSql(
+        this.dataSource,
+        (parameter) => `
+          SELECT * FROM ${tableOf(this.dataSource, MovieOrder)} ${byIndex('usher_movie_order_list')}
+          WHERE client_id = ${parameter(clientId)} AND list_position IS ${condition}
+          ORDER BY ${order.join(', ')} LIMIT ${most}`,
+      );
+    const parts = await Promise.all([
+      part('NULL', orderBy(['list_position DESC'], ['id DESC'])),
+      part('NOT NULL', ['list_position DESC', 'id DESC']),
+    ]);
+    const orders = parts
+      .flatMap(({ rows }) => rows)
+      .map((row) => entityOf(this.dataSource, MovieOrder, row))
+      .sort((left, right) => right.createdAt - left.createdAt)
+      .slice(0, most)
+      .map((order) => ({ ...order, key: orderKey(order.id) }));
     const keys = orders.map(({ key }) => key);
-    const deliveries = await findDeliveries(this.dataSource, id, keys);
+    const deliveries = await findDeliveries(this.dataSource, clientId, keys);
     return orders.map((order) => ({ ...order, delivery: deliveries.get(order.key) ?? null }));
   }
 }

@@ -7,16 +7,7 @@ import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { type DiagnosisCode, DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import type { ClientDirectory } from '../clients/clients-data.js';
-import {
-  choice,
-  type Filter,
-  type FilterFields,
-  hasFault,
-  hrefOf,
-  moment,
-  readFilter,
-  type Texts,
-} from '../../../http/pages/fields.js';
+import { choice, hasFault, hrefOf, moment, readFilter, type Texts } from '../../../http/pages/fields.js';
 import { type Columns, statusBadge, table } from '../../../http/pages/parts.js';
 import type { Visit } from '../../../http/pages/site.js';
 import { clientLink, orderLink, receiverLink, webhookLink } from '../frame/links.js';
@@ -43,28 +34,16 @@ const REASONS = Object.fromEntries(
   Object.entries(DIAGNOSES).map(([code, { meaning }]) => [code, `${code}: ${meaning}`]),
 );
 
-interface FilterValues {
-  status: ReturnType<typeof statusFilter>;
-  client: string;
-  host: string;
-  reason: DiagnosisCode;
-  since: number;
-  until: number;
-  endedSince: number;
-  order: string;
-  resend: string;
-}
-
-export const FILTER_FIELDS: FilterFields<FilterValues> = {
+export const FILTER_FIELDS = {
   status: {
     label: null,
-    read: (text) => STATUS_FILTERS.get(text) ?? null,
+    read: (text: string) => STATUS_FILTERS.get(text) ?? null,
     fault: 'Choose one from the list.',
   },
   client: {
     label: 'Client, by name or id',
     isForOperators: true,
-    read: (text) => text,
+    read: (text: string) => text,
     fault: 'No client has this id or name.',
   },
   host: { label: 'Receiver', read: hostIn, fault: 'Give the host of a Notify URL, such as api.example.com.' },
@@ -74,26 +53,18 @@ export const FILTER_FIELDS: FilterFields<FilterValues> = {
   endedSince: moment('Ended since'),
   order: {
     label: 'Order key',
-    read: (text) => (ReferenceId.safeParse(text).success ? text : null),
+    read: (text: string) => (ReferenceId.safeParse(text).success ? text : null),
     fault: 'An order key has no spaces.',
   },
-  resend: { label: null, read: (text) => (ID.test(text) ? text : null), fault: 'There is no such request.' },
+  resend: { label: null, read: (text: string) => (ID.test(text) ? text : null), fault: 'There is no such request.' },
 };
 
-export interface NotificationFilter extends Filter<FilterValues> {
-  /** Null if a field has a fault. */
-  criteria: WebhookCriteria | null;
-  clients: Client[];
-}
+export type NotificationFilter = Awaited<ReturnType<typeof readNotificationFilter>>;
 
 const MAX_CHOICES = 10;
 
 /** Reads the filter from an address or a form. `ofClient`: only the notifications of this client. */
-export async function readNotificationFilter(
-  directory: ClientDirectory,
-  input: Texts,
-  ofClient: string | null = null,
-): Promise<NotificationFilter> {
+export async function readNotificationFilter(directory: ClientDirectory, input: Texts, ofClient: string | null = null) {
   const filter = readFilter(FILTER_FIELDS, input);
   const { status: state, client: name, order: referenceId, resend: resendId, ...others } = filter.values;
   const clients = name === null || ofClient !== null ? [] : await directory.search(name, MAX_CHOICES);
@@ -101,7 +72,15 @@ export async function readNotificationFilter(
   if (another) filter.faults.client = 'Several clients match; choose one below.';
   else if (name !== null && !client && ofClient === null) filter.faults.client = FILTER_FIELDS.client.fault;
   const { status, isSentAgain } = state ?? ANY_WEBHOOK;
-  const criteria = { ...others, status, isSentAgain, clientId: ofClient ?? client?.id ?? null, referenceId, resendId };
+  const criteria: WebhookCriteria = {
+    ...others,
+    status,
+    isSentAgain,
+    clientId: ofClient ?? client?.id ?? null,
+    referenceId,
+    resendId,
+  };
+  /** Null if a field has a fault. */
   return { ...filter, criteria: hasFault(filter) ? null : criteria, clients };
 }
 

@@ -7,7 +7,7 @@ import type { Page, Visit } from '../../../http/pages/site.js';
 import { badRequest, Problem } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
-import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
+import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { CachedQueries } from '../../health/cached-query.js';
@@ -39,7 +39,7 @@ export class NotificationsPages {
 
   /** The pages in the console, and in the portal of clients, where each sees its own notifications. */
   readonly pages: Page[] = [
-    listPage<ListedWebhook, NotificationFilter['values'], NotificationFilter>({
+    listPage({
       path: '~/notifications',
       title: 'Notifications',
       noun: 'notification',

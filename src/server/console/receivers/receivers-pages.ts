@@ -49,7 +49,7 @@ export class ReceiversPages {
   ) {}
 
   readonly pages = [
-    listPage<ListedHost, { q: string; range: string }>({
+    listPage({
       path: PATH,
       title: 'Receivers',
       noun: 'receiver',
