@@ -78,8 +78,8 @@ export function postForm(
 }
 
 /**
- * The fields of a posted form. Throws 403 unless the form was made for this session and this path. The access check has
- * already checked the origin, and a form with a repeated field was refused with 400.
+ * The fields of a posted form. Of somebody who is signed in to a site, throws 403 unless the form was made for this session
+ * and this path. The access check has already checked the origin, and a form with a repeated field was refused with 400.
  */
 export function formFields(request: HttpRequest): Texts {
   const fields = Object.fromEntries(

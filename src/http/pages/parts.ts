@@ -1,13 +1,9 @@
 import { Html, html, type Shown } from '../html.js';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-
 const UNITS: [ms: number, name: string][] = [
-  [DAY_MS, 'd'],
-  [HOUR_MS, 'h'],
-  [MINUTE_MS, 'min'],
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
   [1_000, 's'],
 ];
 
@@ -194,14 +190,18 @@ export const facts = (values: Record<string, Content | undefined>) =>
     )}
   </dl>`;
 
-/** The state of a client, a member or an operator. */
-const stateName = ({ disabledAt }: { disabledAt: number | null }) => (disabledAt === null ? 'active' : 'disabled');
+/** A client, a member or an operator. */
+interface Account {
+  disabledAt: number | null;
+}
 
-export const stateOf = (row: { disabledAt: number | null }) => statusBadge(stateName(row));
+const stateName = ({ disabledAt }: Account) => (disabledAt === null ? 'active' : 'disabled');
+
+export const stateOf = (row: Account) => statusBadge(stateName(row));
 
 export const STATE = { value: stateName, cell: stateOf };
 
-export const stateSince = (row: { disabledAt: number | null }) =>
+export const stateSince = (row: Account) =>
   html`${stateOf(row)}${row.disabledAt && html` since ${time(row.disabledAt)}`}`;
 
 export const copiedId = (id: string) => html`<span class="id">${id} ${copyButton(id)}</span>`;

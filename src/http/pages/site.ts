@@ -166,11 +166,6 @@ export class Visit {
       </div>`;
   }
 
-  /** What was given in a form of this page that was refused; null if it was not. */
-  givenIn(form: string): Texts | null {
-    return this.refusal?.form === form ? this.refusal.given : null;
-  }
-
   /** Runs an action. What a person can correct is shown on the page. */
   async post(name: string, action: Action): Promise<View | string> {
     const given = formFields(this.request);

@@ -6,11 +6,10 @@ import { CLIENT_ID_LENGTH } from '../../database/columns.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { addressGroup, addressOf } from '../../http/exchange.js';
 import { html } from '../../http/html.js';
-import { type FormPart, isSearchable } from '../../http/pages/fields.js';
+import { isSearchable, type Texts } from '../../http/pages/fields.js';
 import { setViewer } from '../../http/pages/form.js';
-import { refused } from '../../http/pages/form-token.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
-import type { Action, Page, View, Visit } from '../../http/pages/site.js';
+import type { Page, View, Visit } from '../../http/pages/site.js';
 import { tooManyRequests } from '../../http/problem.js';
 import { limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
@@ -28,6 +27,8 @@ const OPEN_ROUTE = `${OPEN_PATH}/:token`;
 const ASKED_FROM_ADDRESS = { count: 10, seconds: 3_600 };
 const ASKED_FOR_CLIENT = { count: 3, seconds: 3_600 };
 
+/** What the forms before the sign-in have in common. They are posted to the address of their page. */
+const ENTRY_FORM = { at: '', kind: 'primary', isForViewers: true } as const;
 const CLIENT = { name: 'client', label: 'Client id', maxLength: CLIENT_ID_LENGTH, isRequired: true };
 
 /** How a client gets into its portal and out of it: the cookies, the check of every request, and the pages. */
@@ -46,7 +47,14 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     {
       path: PORTAL_PATH,
       show: (visit) => (visit.viewer ? OVERVIEW_PATH : this.entry(visit)),
-      actions: { ask: this.ownForm('Send me a link', [CLIENT], (visit, { client = '' }) => this.ask(visit, client)) },
+      actions: {
+        ask: {
+          ...ENTRY_FORM,
+          button: 'Send me a link',
+          fields: (_, visit) => [this.formField(visit), CLIENT],
+          answer: (fields, visit) => this.ask(fields, visit),
+        },
+      },
     },
     {
       path: OPEN_ROUTE,
@@ -56,7 +64,14 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
         body: html`<p>This link opens the portal once. You are then signed in with this browser.</p>
           ${visit.form('open')}`,
       }),
-      actions: { open: this.ownForm('Open the portal', [], (visit) => this.open(visit)) },
+      actions: {
+        open: {
+          ...ENTRY_FORM,
+          button: 'Open the portal',
+          fields: (_, visit) => [this.formField(visit)],
+          answer: (fields, visit) => this.open(fields, visit),
+        },
+      },
     },
     signOutPage(SIGN_OUT_PATH, PORTAL_PATH, () => this),
   ];
@@ -77,25 +92,6 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     setViewer(request, client);
   }
 
-  /** The action of a form before the sign-in, which is posted to the address of its page. */
-  private ownForm(
-    button: string,
-    parts: FormPart[],
-    answer: (visit: Visit, fields: Record<string, string>) => Promise<View | string>,
-  ): Action {
-    return {
-      at: '',
-      button,
-      kind: 'primary',
-      isForViewers: true,
-      fields: (_, visit) => [this.formField(visit), ...parts],
-      answer: (fields, visit) => {
-        if (!this.isOwnForm(visit, fields)) throw refused();
-        return answer(visit, fields);
-      },
-    };
-  }
-
   private entry(visit: Visit): View {
     const isMailed = this.options.contactMessages !== null;
     const body = html`<p>
@@ -106,9 +102,10 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
   }
 
   /** The answer does not reveal whether the client exists, because only a worker looks it up. */
-  private async ask({ request }: Visit, given: string): Promise<View> {
-    const clientId = given.trim();
-    const address = limitKey(addressGroup(addressOf(request) ?? ''));
+  private async ask(fields: Texts, visit: Visit): Promise<View> {
+    this.checkForm(visit, fields);
+    const clientId = fields.client?.trim() ?? '';
+    const address = limitKey(addressGroup(addressOf(visit.request) ?? ''));
     const wait = this.limits.limiter('portal-entry-address', ASKED_FROM_ADDRESS).count(address);
     if (wait > 0) throw tooManyRequests('too many links were asked for from this address; try again later', wait);
     const isLimited = this.limits.limiter('portal-entry', ASKED_FOR_CLIENT).count(limitKey(clientId)) > 0;
@@ -121,7 +118,9 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     return { title: 'Check your mailbox', body };
   }
 
-  private async open({ request, reply, id: token }: Visit): Promise<View | string> {
+  private async open(fields: Texts, visit: Visit): Promise<View | string> {
+    const { request, reply, id: token } = visit;
+    this.checkForm(visit, fields);
     const opened = await this.portals.open(token, addressOf(request));
     if (!opened) return { title: 'This link is not valid', body: NOT_VALID, status: 410 };
     if (opened === 'disabled') return { title: 'The client is disabled', body: DISABLED, status: 403 };

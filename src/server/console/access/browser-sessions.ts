@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
 import type { Html } from '../../../http/html.js';
 import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
-import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
+import { isOfOtherSite, isSealed, refused, seal, TokenCookie } from '../../../http/pages/form-token.js';
 import type { Visit } from '../../../http/pages/site.js';
 import { Problem, unavailable } from '../../../http/problem.js';
 import { type BegunSession, KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
@@ -101,6 +101,11 @@ export abstract class BrowserSessions<Owner extends object> {
   isOwnForm({ request, path }: Visit, fields: Texts): boolean {
     const browser = this.read(request, 'form');
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD]);
+  }
+
+  /** Throws 403 for a form that is not {@link isOwnForm}. */
+  protected checkForm(visit: Visit, fields: Texts): void {
+    if (!this.isOwnForm(visit, fields)) throw refused();
   }
 
   /**

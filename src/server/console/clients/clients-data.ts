@@ -71,18 +71,25 @@ export class ClientDirectory {
     return named.where('LOWER(client.name) = LOWER(:name)', { name }).getExists();
   }
 
-  /** Since when receivers of clients fail, in milliseconds since 1970, by client. */
-  async failingSince(clientIds: string[]): Promise<Map<string, number>> {
-    const hosts = await this.dataSource.manager.find(FailingHost, {
-      where: { ...ALARMING, clientId: In(clientIds) },
-      order: { failingSince: 'DESC' },
-    });
-    // The map keeps the last entry of each client, which is the failure that began first.
-    return new Map(hosts.map(({ clientId, failingSince }) => [clientId, failingSince]));
+  /** The same part, with the time since when a receiver of the client fails, and the time of its newest notification. */
+  async list(query: string | null, part: Omit<Part, 'order'>) {
+    const { rows, next } = await this.page(query, part);
+    const ids = rows.map(({ id }) => id);
+    const where = { ...ALARMING, clientId: In(ids) };
+    const [hosts, last] = await Promise.all([
+      this.dataSource.manager.find(FailingHost, { where, order: { failingSince: 'ASC' } }),
+      this.lastNotified(ids),
+    ]);
+    const listed = rows.map((client) => ({
+      ...client,
+      failingSince: hosts.find(({ clientId }) => clientId === client.id)?.failingSince ?? null,
+      lastAt: last.get(client.id) ?? null,
+    }));
+    return { rows: listed, next };
   }
 
-  /** When the newest notification of each client was made. Reads one index entry for each client. */
-  async lastNotified(clientIds: string[]): Promise<Map<string, number>> {
+  /** Reads one index entry for each client. */
+  private async lastNotified(clientIds: string[]): Promise<Map<string, number>> {
     if (clientIds.length === 0) return new Map();
     const byClient = dialectOf(this.dataSource).byIndex('usher_webhook_client');
     const { rows } = await runSql(

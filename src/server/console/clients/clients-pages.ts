@@ -8,7 +8,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { checkField, type FormPart, refilled, searchField, type Texts } from '../../../http/pages/fields.js';
-import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
+import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
 import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
 import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
@@ -31,15 +31,15 @@ export class ClientsPages {
   ) {}
 
   readonly pages: Page[] = [
-    listPage<ListedClient, { q: string }>({
+    listPage({
       path: CLIENTS_PATH,
       title: 'Clients',
       noun: 'client',
       fields: { q: searchField('Name or id') },
-      read: ({ values }, part) => this.read(values.q, part),
+      read: ({ values }, part) => this.directory.list(values.q, part),
       count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
       columns: {
-        Client: { value: 'name', cell: clientLink },
+        Client: { value: 'name', cell: (client) => clientLink(client) },
         Id: { value: 'id', cell: ({ id }) => shortId(id) },
         State: {
           value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
@@ -60,18 +60,6 @@ export class ClientsPages {
     }),
     { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
   ];
-
-  private async read(query: string | null, part: Part) {
-    const { rows, next } = await this.directory.page(query, part);
-    const ids = rows.map(({ id }) => id);
-    const [failing, last] = await Promise.all([this.directory.failingSince(ids), this.directory.lastNotified(ids)]);
-    const listed = rows.map((client) => ({
-      ...client,
-      failingSince: failing.get(client.id) ?? null,
-      lastAt: last.get(client.id) ?? null,
-    }));
-    return { rows: listed, next };
-  }
 
   /**
    * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
@@ -100,8 +88,6 @@ export class ClientsPages {
     return { ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }), status: 201 };
   }
 }
-
-type ListedClient = Client & { failingSince: number | null; lastAt: number | null };
 
 const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 

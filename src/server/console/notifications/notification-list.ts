@@ -1,4 +1,3 @@
-import type { Client } from '../../../clients/client.entity.js';
 import { html } from '../../../http/html.js';
 import { ID } from '../../../values/identifier.js';
 import { hostOf, parseUrl } from '../../../values/urls/notify-url.js';
@@ -63,8 +62,8 @@ export type NotificationFilter = Awaited<ReturnType<typeof readNotificationFilte
 
 const MAX_CHOICES = 10;
 
-/** Reads the filter from an address or a form. `ofClient`: only the notifications of this client. */
-export async function readNotificationFilter(directory: ClientDirectory, input: Texts, ofClient: string | null = null) {
+/** Reads the filter from an address or a form. `ofClient`: only the notifications of this client. `criteria` is null if a field has a fault. */
+export async function readNotificationFilter(directory: ClientDirectory, input: Texts, ofClient: string | null) {
   const filter = readFilter(FILTER_FIELDS, input);
   const { status: state, client: name, order: referenceId, resend: resendId, ...others } = filter.values;
   const clients = name === null || ofClient !== null ? [] : await directory.search(name, MAX_CHOICES);
@@ -80,7 +79,6 @@ export async function readNotificationFilter(directory: ClientDirectory, input: 
     referenceId,
     resendId,
   };
-  /** Null if a field has a fault. */
   return { ...filter, criteria: hasFault(filter) ? null : criteria, clients };
 }
 

@@ -140,7 +140,7 @@ export class NotificationsPages {
     const clients = open?.clients === 1 ? 'client' : 'clients';
     const of = visit.clientId === null && open ? ` of ${open.clients} ${clients}` : '';
     const what = open && `${open.isMore ? 'at least ' : ''}${open.count}${of}`;
-    return html`<details ${(visit.clientId !== null || visit.givenIn('resend-all')) && html`open`}>
+    return html`<details ${(visit.clientId !== null || visit.refusal?.form === 'resend-all') && html`open`}>
       <summary>Send all that match this filter again${what && `: ${what}`}</summary>
       ${visit.form('resend-all', filter)}
     </details>`;
