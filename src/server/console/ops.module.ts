@@ -10,7 +10,6 @@ import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { OperatorsPages } from './access/operators-pages.js';
-import { SignInPages } from './access/sign-in-pages.js';
 import { AuditPages } from './audit/audit-pages.js';
 import { AuditSearch } from './audit/audit-search.js';
 import { ClientDetailsReader, ClientDirectory } from './clients/clients-data.js';
@@ -30,7 +29,7 @@ import { ReceiversPages } from './receivers/receivers-pages.js';
 import { SearchPages } from './search/search-pages.js';
 
 const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
-  SignInPages,
+  OperatorAccess,
   OverviewPages,
   SearchPages,
   NotificationsPages,
@@ -54,7 +53,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
   controllers: [HealthController, MetricsController],
   providers: [
     ...PAGES,
-    OperatorAccess,
     UsedForms,
     OverviewData,
     ReceiversData,

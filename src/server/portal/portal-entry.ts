@@ -16,7 +16,6 @@ import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { BrowserSessions, forbidden, SAFE_METHODS } from '../console/access/browser-sessions.js';
-import { signOutPage } from '../console/access/sign-in-pages.js';
 import { OPS_HEADERS, type Site } from '../console/frame/frame.js';
 
 export const OVERVIEW_PATH = `${PORTAL_PATH}/overview`;
@@ -73,7 +72,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
         },
       },
     },
-    signOutPage(SIGN_OUT_PATH, PORTAL_PATH, () => this),
+    this.signOutPage(SIGN_OUT_PATH, PORTAL_PATH),
   ];
 
   /** Checks every request of the portal. Redirects a browser that is not signed in to the entry. Throws 403. */

@@ -7,9 +7,9 @@ import type { Html } from '../../../http/html.js';
 import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
 import { isOfOtherSite, isSealed, refused, seal, TokenCookie } from '../../../http/pages/form-token.js';
-import type { Visit } from '../../../http/pages/site.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
 import { Problem, unavailable } from '../../../http/problem.js';
-import { type BegunSession, KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
+import { KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
 import type { Session } from '../../../database/browser-session.entity.js';
 import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
@@ -73,7 +73,7 @@ export abstract class BrowserSessions<Owner extends object> {
   async begin(
     request: HttpRequest,
     reply: HttpResponse,
-    { token, known }: Pick<BegunSession, 'token'> & Partial<BegunSession>,
+    { token, known }: { token: string; known?: string },
   ): Promise<void> {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, token);
@@ -85,6 +85,24 @@ export abstract class BrowserSessions<Owner extends object> {
   async end(request: HttpRequest, reply: HttpResponse): Promise<void> {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, null);
+  }
+
+  /** The page that ends a session. `next`: where it redirects to. */
+  protected signOutPage(path: string, next: string): Page {
+    return {
+      path,
+      show: () => next,
+      actions: {
+        'sign-out': {
+          at: '',
+          button: 'Sign out',
+          answer: async (_, { request, reply }) => {
+            await this.end(request, reply);
+            return next;
+          },
+        },
+      },
+    };
   }
 
   cookie(request: HttpRequest, name: CookieName): TokenCookie {

@@ -16,9 +16,15 @@ import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
 import { type Action, definePage, type Visit } from '../../../http/pages/site.js';
 import { type ClientDetails, ClientDetailsReader } from './clients-data.js';
-import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage, settingsPage } from './client-page.js';
+import {
+  applicationFields,
+  applicationParts,
+  CLIENT_FIELDS,
+  clientPage,
+  portalActions,
+  settingsPage,
+} from './client-page.js';
 import { issued } from './clients-pages.js';
-import { portalActions } from './portal-links.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
 @Injectable()

@@ -14,8 +14,7 @@ import { faultText, type Page, type View, type Visit } from '../../../http/pages
 import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './clients-data.js';
-import { type Application, applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
-import { handOver } from './portal-links.js';
+import { type Application, applicationFields, applicationParts, CLIENT_FIELDS, handOver } from './client-page.js';
 import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';

@@ -18,9 +18,18 @@ import { clientLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-list.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
 import { searchHref } from '../search/search-pages.js';
-import { alarming, atLeast, failingTable, type LossRow } from './failing-clients.js';
 import { isAlarming, MAX_PENDING, OverviewData } from './overview-data.js';
-import { problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
+import {
+  alarming,
+  atLeast,
+  failingTable,
+  type LossRow,
+  problemsOf,
+  queueTable,
+  shownCount,
+  type ShownQueue,
+  type State,
+} from './problems.js';
 
 type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
 
