@@ -111,6 +111,7 @@ export class Site {
     private readonly sections: string[],
     /** What the bar at the top has besides the name. */
     private readonly bar: (viewer: Viewer, request: FastifyRequest, page: View) => Html,
+    /** Where its overview is. */
     private readonly overview = home,
     /** What the pages call the service. */
     private readonly name = 'Usher',
