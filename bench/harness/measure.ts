@@ -1,8 +1,10 @@
 import { progress } from './progress.js';
 import type { Effort, Figures, Line } from './row.js';
+import { cpuOfServices } from './system-cpu.js';
 
 export const RATE = 'per second';
 export const CPU = 'CPU µs';
+export const CPU_OF_ALL = 'CPU µs, with database and queue';
 
 /** Something to measure. */
 export interface Subject {
@@ -40,7 +42,8 @@ export async function inTurn(subjects: Subject[], rounds: number, warmUps = 1): 
 
 /** Keeps `concurrency` operations in progress for `seconds`. */
 export async function closedLoop(operation: () => Promise<void>, cpu: CpuOf, effort: Effort): Promise<Figures> {
-  const [startedAt, usedBefore] = [performance.now(), await cpu()];
+  const used = await countCpu(cpu);
+  const startedAt = performance.now();
   let done = 0;
   const lane = async (): Promise<void> => {
     while (performance.now() - startedAt < effort.seconds * 1_000) {
@@ -50,7 +53,16 @@ export async function closedLoop(operation: () => Promise<void>, cpu: CpuOf, eff
   };
   await Promise.all(Array.from({ length: effort.concurrency }, lane));
   const elapsed = (performance.now() - startedAt) / 1_000;
-  return { [RATE]: done / elapsed, [CPU]: ((await cpu()) - usedBefore) / done };
+  return { [RATE]: done / elapsed, ...(await used(done)) };
+}
+
+/** From now on. The function that it returns tells what each of `count` operations has used. */
+export async function countCpu(cpu: CpuOf): Promise<(count: number) => Promise<Figures>> {
+  const before = [await cpu(), cpuOfServices()] as const;
+  return async (count) => {
+    const own = (await cpu()) - before[0];
+    return { [CPU]: own / count, [CPU_OF_ALL]: (own + cpuOfServices() - before[1]) / count };
+  };
 }
 
 /** The median of each column. */

@@ -9,20 +9,21 @@ export interface Receipt {
   at: number;
 }
 
-/** A receiver on this machine that answers 200 at once, or never. It ends with its row. */
+/** A receiver on this machine that answers 200 after some milliseconds, or never. It ends with its row. */
 export class Receiver {
   /** Called with every notification. */
   onReceipt: (receipt: Receipt) => void = () => undefined;
 
   private constructor(private readonly port: number) {}
 
-  static async start(answers: 'at once' | 'never' = 'at once'): Promise<Receiver> {
+  static async start(answers: number | 'never' = 0): Promise<Receiver> {
     const server = createServer((request, response) => {
       const at = performance.now();
       let body = '';
       request.setEncoding('utf8').on('data', (text: string) => void (body += text));
       request.once('end', () => {
-        if (answers === 'at once') response.end();
+        if (answers === 0) response.end();
+        else if (answers !== 'never') setTimeout(() => response.end(), answers);
         receiver.onReceipt({ headers: request.headers, body, at });
       });
     });

@@ -2,7 +2,7 @@ import type { Queue } from 'bullmq';
 import { CONCURRENCY, type Notification, notificationOf, startBareQueue } from '../references/bare-queue.js';
 import { Booth } from '../usher/booth.js';
 import { commandsDuring } from '../harness/commands.js';
-import { CPU, inTurn, RATE, type Subject } from '../harness/measure.js';
+import { countCpu, CPU, inTurn, RATE, type Subject } from '../harness/measure.js';
 import { drained, PendingNotifications } from '../usher/pending-notifications.js';
 import { progress } from '../harness/progress.js';
 import { Receiver } from '../harness/receiver.js';
@@ -97,14 +97,14 @@ export function queueSubject(
   const sample = async () => {
     await queue.pause();
     await addJobs();
-    const usedBefore = await cpu();
+    const used = await countCpu(cpu);
     const arrival = receiver.arrivalOf(count);
     const resumedAt = performance.now();
     await queue.resume();
     const seconds = ((await arrival) - resumedAt) / 1_000;
     // What follows the last receipt, such as recording it, also counts as processor time.
     await drained(queue);
-    return { [RATE]: count / seconds, [CPU]: ((await cpu()) - usedBefore) / count };
+    return { [RATE]: count / seconds, ...(await used(count)) };
   };
   return { name, sample };
 }
@@ -118,12 +118,12 @@ async function loopSubject(
   const settings = { NOTIFICATION: JSON.stringify(notification), CONCURRENCY };
   const loop = new Requests(await ServerProcess.start(reference('post-loop.mjs'), settings), effort);
   const sample = async () => {
-    const usedBefore = await loop.server.cpu();
+    const used = await countCpu(loop.server.cpu);
     const startedAt = performance.now();
     receiver.onReceipt = () => undefined;
     await loop.send({ method: 'GET', path: `/${count}` });
     const seconds = (performance.now() - startedAt) / 1_000;
-    return { [RATE]: count / seconds, [CPU]: ((await loop.server.cpu()) - usedBefore) / count };
+    return { [RATE]: count / seconds, ...(await used(count)) };
   };
   return { name: LOOP, isReference: true, sample };
 }

@@ -130,14 +130,17 @@ export class FailureCounts implements BeforeApplicationShutdown {
   async flush(subject?: string): Promise<void> {
     const counts = [...this.counts.values()].filter((count) => subject === undefined || count.subject === subject);
     for (const count of counts) this.counts.delete(nameOf(count));
-    const write = ({ action, subject, address, failed, blocked }: Count) =>
-      this.audit.record({ action, subject, actor: { ...UNKNOWN, address }, detail: { failed, blocked } });
+    const write = ({ address, failed, blocked, ...event }: Count) =>
+      this.audit.record({ ...event, actor: { ...UNKNOWN, address }, detail: { failed, blocked } });
     const faults: string[] = [];
-    const keep = (count: Count) => (error: Error) => {
-      this.add(count);
-      faults.push(error.message);
-    };
-    await Promise.all(counts.map((count) => write(count).catch(keep(count))));
+    await Promise.all(
+      counts.map((count) =>
+        write(count).catch((error: Error) => {
+          this.add(count);
+          faults.push(error.message);
+        }),
+      ),
+    );
     if (faults.length > 0) this.logger.warn(`failed authentications are recorded later: ${faults[0]}`);
   }
 

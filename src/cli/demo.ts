@@ -5,16 +5,20 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import {
+  bold,
+  dim,
+  green,
   type LocalReceiver,
   type Received,
   type ReceiverOptions,
+  red,
   startLocalReceiver,
 } from '../../packages/receiver/dist/tools.js';
 import { faultLine } from '../server/fault.js';
 import type { Running } from '../server/serve.js';
 import { type Config, loadConfig } from '../server/settings/settings.js';
 import { command } from './command.js';
-import { bold, dim, green, type Output, red } from './output.js';
+import type { Output } from './output.js';
 
 const RETRY_EVERY = '2s';
 const RETRY_MIN_INTERVAL = '1s';
@@ -111,8 +115,6 @@ class DemoRun {
   private readonly receiverOptions: ReceiverOptions = {
     port: 0,
     secret: '',
-    delay: 0,
-    failFirst: 0,
     onReceived: (received) => this.received.emit('notification', received),
   };
   private clientId = '';

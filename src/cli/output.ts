@@ -1,16 +1,7 @@
 import { exactJson } from '../http/exchange.js';
 import { fields, type Output, printable, shown } from '../../packages/receiver/dist/tools.js';
 
-export {
-  bold,
-  dim,
-  fields,
-  green,
-  type Output,
-  printable,
-  printableLine,
-  red,
-} from '../../packages/receiver/dist/tools.js';
+export { fields, type Output, printable } from '../../packages/receiver/dist/tools.js';
 
 export function print(asJson: boolean, { json, text, note = null }: Output): void {
   process.stdout.write(`${asJson ? printable(exactJson(json, 2)) : (text ?? fields(json))}\n`);

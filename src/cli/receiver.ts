@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { CommandError, COMMANDS, helpOf, runCommand } from '../../packages/receiver/dist/tools.js';
 import { variables } from '../server/settings/settings.js';
-import { print } from './output.js';
 
 /** The commands of the receiver's package, which parses their arguments itself. */
 export function addReceiverCommands(program: Command): void {
@@ -18,8 +17,7 @@ export function addReceiverCommands(program: Command): void {
         throw new CommandError(
           'certify sends faulty notifications and is for the sandbox only; USHER_ENV is production',
         );
-      const output = await runCommand(usage, receiverCommand, args, { variables: variables(), service: null });
-      if (output) print(args.includes('--json'), output);
+      await runCommand(usage, receiverCommand, args, { variables: variables(), service: null });
     });
   }
 }

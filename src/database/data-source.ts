@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { DataSource, EntityManager, EntityTarget, QueryRunner } from 'typeorm';
 import { loadPackage } from '../values/start-up-error.js';
+import { type Columns, type ListRow, mysqlRows, mysqlWithRows, postgresRows, type RowList } from './rows.js';
 
 /**
  * Injects the `DataSource` that holds Usher's tables: the application's own, or one that Usher opened. The value is that of
@@ -40,14 +41,6 @@ export function usherView(dataSource: DataSource): DataSource {
  */
 export const loadPg = async (): Promise<typeof pg> => (await loadPackage('pg', () => import('pg'))).default;
 
-type ListColumn = 'text' | 'int' | 'bigint';
-
-/** A piece of SQL with the values of its placeholders. */
-interface RowList {
-  sql: string;
-  parameters: unknown[];
-}
-
 const assigned = (changes: [name: string, value: string][]): string =>
   changes.map(([name, value]) => `${name} = ${value}`).join(', ');
 
@@ -86,18 +79,16 @@ const POSTGRES = {
    * Rows as a table expression with the name `v`, so that one statement inserts or finds many. A sole row is given
    * without lists, as in {@link POSTGRES.isOneOf}.
    */
-  rows: (columns: Record<string, ListColumn>, rows: Record<string, unknown>[]): RowList => {
-    const names = Object.keys(columns);
-    const [row] = rows;
-    if (row && rows.length === 1) {
-      const values = names.map((name, index) => `$${index + 1}::${columns[name]} AS ${name}`);
-      return { sql: `(SELECT ${values.join(', ')}) AS v`, parameters: names.map((name) => row[name]) };
-    }
-    const arrays = names.map((name, index) => `$${index + 1}::${columns[name]}[]`);
-    return {
-      sql: `unnest(${arrays.join(', ')}) AS v(${names.join(', ')})`,
-      parameters: names.map((name) => rows.map((row) => row[name])),
-    };
+  rows: postgresRows,
+
+  /**
+   * A statement over rows `v`. `write` gets what stands before the first table that is joined to them. MySQL gets the values
+   * of a sole row, and long texts of several, where the statement names them: a table of such rows costs it more
+   * than the rest, and one with long texts is written to the disk.
+   */
+  withRows: (columns: Columns, rows: ListRow[], write: (rows: string) => string, _longText = ''): RowList => {
+    const { sql, parameters } = postgresRows(columns, rows);
+    return { sql: write(`${sql} CROSS JOIN`), parameters };
   },
 
   /** After INSERT INTO: the table, with the name by which `upsert` finds the stored row. */
@@ -116,8 +107,17 @@ const POSTGRES = {
   ifAbsent: 'ON CONFLICT DO NOTHING',
 
   /** Updates the rows `t` of a table whose id is in the rows `v`, where a further condition is true. */
-  update: (table: string, rows: string, changes: Record<string, string>, condition = '') =>
-    `UPDATE ${table} t SET ${assigned(Object.entries(changes))} FROM ${rows} WHERE t.id = v.id ${condition}`,
+  update: (
+    table: string,
+    columns: Columns,
+    rows: ListRow[],
+    changes: Record<string, string>,
+    condition = '',
+  ): RowList => {
+    const { sql, parameters } = postgresRows(columns, rows);
+    const set = assigned(Object.entries(changes));
+    return { sql: `UPDATE ${table} t SET ${set} FROM ${sql} WHERE t.id = v.id ${condition}`, parameters };
+  },
 
   /** An index hint after a table. Without it MySQL may scan the table, and lock every row that it reads. */
   byIndex: (_name: string) => '',
@@ -163,12 +163,8 @@ const MYSQL: Dialect = {
   twice: (parameters) => [...parameters, ...parameters],
   isOneOf: (parameter, values) => `IN (${parameter(values)})`,
   values: (rows) => ({ sql: '?', parameters: [rows] }),
-  rows: (columns, rows) => {
-    const names = Object.keys(columns);
-    const first = `SELECT ${names.map((name) => `? AS ${name}`).join(', ')}`;
-    const others = ` UNION ALL SELECT ${names.map(() => '?').join(', ')}`.repeat(rows.length - 1);
-    return { sql: `(${first}${others}) v`, parameters: rows.flatMap((row) => names.map((name) => row[name])) };
-  },
+  rows: mysqlRows,
+  withRows: mysqlWithRows,
   into: (table) => table,
   // Setting a column to its own value changes nothing.
   upsert: (key, columns, valueOf = (_stored, given) => given) => {
@@ -176,9 +172,12 @@ const MYSQL: Dialect = {
     return `ON DUPLICATE KEY UPDATE ${changes || assigned(key.map((name) => [name, name]))}`;
   },
   ifAbsent: '',
-  update: (table, rows, changes, condition = '') =>
-    `UPDATE ${rows} STRAIGHT_JOIN ${table} t FORCE INDEX (PRIMARY) ON t.id = v.id ${condition}
-     SET ${assigned(Object.entries(changes).map(([name, value]) => [`t.${name}`, value]))}`,
+  update: (table, columns, rows, changes, condition = '') => {
+    const set = assigned(Object.entries(changes).map(([name, value]) => [`t.${name}`, value]));
+    const write = (from: string) =>
+      `UPDATE ${from} ${table} t FORCE INDEX (PRIMARY) SET ${set} WHERE t.id = v.id ${condition}`;
+    return mysqlWithRows(columns, rows, write);
+  },
   byIndex: (name) => `FORCE INDEX (${name})`,
   orderBy: (_equal, others) => others,
   expect: {

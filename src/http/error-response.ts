@@ -1,10 +1,9 @@
-import { STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject, Logger } from '@nestjs/common';
 import { isDatabaseDown } from '../database/sql.js';
 import { type HttpRequest, type HttpResponse, idOfRequest, setHeaders } from './exchange.js';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { NO_STORE } from './oauth-route.js';
-import { Problem, PROBLEM_ANCHORS, unavailable } from './problem.js';
+import { Problem, PROBLEM_TITLES, standardProblem, unavailable } from './problem.js';
 import { LogLine } from '../values/log-line.js';
 
 export const BASIC_CHALLENGE = 'Basic realm="usher", charset="UTF-8"';
@@ -18,17 +17,15 @@ export function problemOf(error: unknown): Problem {
   const status = statusOf(error);
   // An upload that its client aborted has a status of 400, and ECONNRESET like a database connection that was cut.
   if (status >= 500 && isDatabaseDown(error)) return unavailable();
-  if (status >= 500) return new Problem(500, 'Internal Server Error', 'an internal error occurred; try again later');
-  return new Problem(status, ...(MESSAGES[status] ?? [titleOf(status), (error as Error).message]));
+  if (status >= 500) return standardProblem(500, 'an internal error occurred; try again later');
+  return standardProblem(status, MESSAGES[status] ?? (error as Error).message);
 }
 
-const titleOf = (status: number): string => STATUS_CODES[status] ?? 'Error';
-
-const MESSAGES: Record<number, [title: string, detail: string]> = {
-  400: ['Bad Request', 'the request is malformed, or its body ended early'],
-  413: ['Content Too Large', 'the body is larger than 16 KiB'],
-  414: ['URI Too Long', 'the URL is too long'],
-  415: ['Unsupported Media Type', 'send Content-Type: application/json'],
+const MESSAGES: Record<number, string> = {
+  400: 'the request is malformed, or its body ended early',
+  413: 'the body is larger than 16 KiB',
+  414: 'the URL is too long',
+  415: 'send Content-Type: application/json',
 };
 
 export function statusOf(error: unknown): number {
@@ -39,9 +36,9 @@ export function statusOf(error: unknown): number {
 
 function problemFromOAuth(error: OAuthError): Problem {
   const { description, retryAfter } = error;
-  const problem = new Problem(error.getStatus(), titleOf(error.getStatus()), description);
-  if (problem.getStatus() === 401) problem.with({ 'WWW-Authenticate': BASIC_CHALLENGE });
-  return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
+  const same = standardProblem(error.getStatus(), description);
+  if (same.getStatus() === 401) same.with({ 'WWW-Authenticate': BASIC_CHALLENGE });
+  return retryAfter === undefined ? same : same.with({ 'Retry-After': String(retryAfter) });
 }
 
 /** The RFC 6749 code of an error. Another error gets the code that fits its status. */
@@ -77,9 +74,10 @@ export function sendProblem(response: HttpResponse, problem: Problem, guides: st
 /** RFC 9457 §3. */
 export function problemBody(problem: Problem, guides: string | null): object {
   const { title, detail, errors, members } = problem;
-  const anchor = PROBLEM_ANCHORS[problem.getStatus()];
-  const type = guides === null || anchor === undefined ? 'about:blank' : `${guides}/errors#${anchor}`;
-  return { type, title, status: problem.getStatus(), detail, ...(errors && { errors }), ...members };
+  const status = problem.getStatus();
+  const section = guides !== null && PROBLEM_TITLES[status]?.toLowerCase().replaceAll(' ', '-');
+  const type = section ? `${guides}/errors#${section}` : 'about:blank';
+  return { type, title, status, detail, ...(errors && { errors }), ...members };
 }
 
 const DOWN_EVERY_MS = 60_000;

@@ -1,25 +1,26 @@
+import { STATUS_CODES } from 'node:http';
 import { type CanActivate, type ExecutionContext, HttpException, SetMetadata } from '@nestjs/common';
 import { z } from 'zod';
 import { remedyFor } from '../values/spelling.js';
 
 const RETRY_AFTER_SECONDS = '5';
 
-/** What docs/errors.md calls the problems of each status: the anchors of its headings. */
-export const PROBLEM_ANCHORS: Readonly<Record<number, string>> = {
-  400: 'bad-request',
-  401: 'unauthorized',
-  403: 'forbidden',
-  404: 'not-found',
-  405: 'method-not-allowed',
-  409: 'conflict',
-  413: 'content-too-large',
-  414: 'uri-too-long',
-  415: 'unsupported-media-type',
-  421: 'misdirected-request',
-  422: 'unprocessable-content',
-  429: 'too-many-requests',
-  500: 'internal-server-error',
-  503: 'service-unavailable',
+/** The title of the problems of each status, also of the section about them in docs/errors.md. */
+export const PROBLEM_TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  414: 'URI Too Long',
+  415: 'Unsupported Media Type',
+  421: 'Misdirected Request',
+  422: 'Unprocessable Content',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
 };
 
 /**
@@ -55,27 +56,29 @@ export class Problem extends HttpException {
   }
 }
 
-const problemKind =
-  (status: number, title: string) =>
-  (detail: string): Problem =>
-    new Problem(status, title, detail);
+/** A problem with the usual title of its status. */
+export const standardProblem = (status: number, detail: string, errors?: FieldError[]): Problem =>
+  new Problem(status, PROBLEM_TITLES[status] ?? STATUS_CODES[status] ?? 'Error', detail, errors);
 
-export const badRequest = problemKind(400, 'Bad Request');
-export const notFound = problemKind(404, 'Not Found');
-export const conflict = problemKind(409, 'Conflict');
-export const unprocessable = problemKind(422, 'Unprocessable Content');
+const problemKind = (status: number) => (detail: string) => standardProblem(status, detail);
+
+export const badRequest = problemKind(400);
+export const forbidden = problemKind(403);
+export const notFound = problemKind(404);
+export const conflict = problemKind(409);
+export const unprocessable = problemKind(422);
 
 /** `waitSeconds` is the Retry-After header. */
 export const tooManyRequests = (detail: string, waitSeconds: number): Problem =>
-  new Problem(429, 'Too Many Requests', detail).with({ 'Retry-After': String(waitSeconds) });
+  standardProblem(429, detail).with({ 'Retry-After': String(waitSeconds) });
 
 /** Part of the service is unavailable. `detail` must not reveal the cause. */
 export const unavailable = (detail = 'the service is busy or starting; try again'): Problem =>
-  new Problem(503, 'Service Unavailable', detail).with({ 'Retry-After': RETRY_AFTER_SECONDS });
+  standardProblem(503, detail).with({ 'Retry-After': RETRY_AFTER_SECONDS });
 
 /** `challenge` is the WWW-Authenticate header, which a 401 requires. */
 export const unauthorized = (detail: string, challenge: string): Problem =>
-  new Problem(401, 'Unauthorized', detail).with({ 'WWW-Authenticate': challenge });
+  standardProblem(401, detail).with({ 'WWW-Authenticate': challenge });
 
 /** For `catch`: a problem concerns one request alone. Another error may have made the transaction unusable. */
 export function nullForProblem(error: unknown): null {
@@ -122,7 +125,7 @@ export function fieldError(place: Place, path: readonly PropertyKey[], message: 
 
 /** 400, with all errors in `errors` and in `detail`. */
 export const invalidFields = (errors: FieldError[]): Problem =>
-  new Problem(400, 'Bad Request', errors.map(sentence).join('; '), errors);
+  standardProblem(400, errors.map(sentence).join('; '), errors);
 
 function sentence({ pointer, parameter, header, message }: FieldError): string {
   if (header !== undefined) return `${header} ${message}`;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { FORM } from '../auth/authorize/authorize.openapi.js';
 import { tooManySignIns } from '../auth/sign-in/sign-in.module.js';
 import { answer, named, operations, pageAnswer } from '../http/operation.js';
-import { Problem } from '../http/problem.js';
+import { forbidden } from '../http/problem.js';
 import { ENGLISH } from '../values/member-texts.js';
 import { SignInController } from './sign-in.controller.js';
 
@@ -40,7 +40,7 @@ export const MEMBER_OPERATIONS = operations('Authorization', SignInController, {
     summary: 'The form of the sign-in page',
     body: { schema: SignInForm, example: { form: FORM, name: 'amelie@cinema.example', password: 'a long password' } },
     answers: { 303: answer('To `return_to`, with the session in a cookie; or to the redirect URI.') },
-    failures: [new Problem(403, 'Forbidden', ENGLISH.wrongSignIn), tooManySignIns(60)],
+    failures: [forbidden(ENGLISH.wrongSignIn), tooManySignIns(60)],
   },
   showSignOut: {
     id: 'showSignOut',

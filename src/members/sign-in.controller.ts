@@ -11,7 +11,7 @@ import type { HttpRequest, HttpResponse } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
 import { formFields } from '../http/pages/form.js';
 import { type BrowserPage, link, PageRoute, seeOther, sendPage } from '../http/pages/page.js';
-import { Problem } from '../http/problem.js';
+import { nullForProblem } from '../http/problem.js';
 import { MemberSessions } from './member-sessions.js';
 import { html } from '../http/html.js';
 import { filled } from '../values/member-texts.js';
@@ -76,40 +76,36 @@ export class SignInController {
     seeOther(response, this.site.url(SIGN_OUT));
   }
 
-  private async sendSignIn(
-    request: HttpRequest,
-    response: HttpResponse,
-    given: Pick<SignInView, 'returnTo' | 'name' | 'isWrong'>,
-  ): Promise<void> {
+  private async sendSignIn(request: HttpRequest, response: HttpResponse, given: GivenSignIn): Promise<void> {
     const target = await this.targetOf(given.returnTo);
     const form = this.site.forms.seal(request.headers, response, SIGN_IN);
-    sendPage(response, this.site.brand, signInPage(this.site, { ...given, form, target }));
+    sendPage(response, this.site.brand, signInPage(this.site, form, target, given));
   }
 
   /** Null for an invalid request. The page after the sign-in says what is wrong with it. */
   private async targetOf(returnTo: string): Promise<AuthorizationTarget | null> {
     if (!returnTo.includes('?')) return null;
-    return this.authorizations.targetOf(queryOf(returnTo)).catch((error: unknown) => {
-      if (error instanceof Problem) return null;
-      throw error;
-    });
+    return this.authorizations.targetOf(queryOf(returnTo)).catch(nullForProblem);
   }
 }
 
 const returnPath = (given: unknown): string =>
   typeof given === 'string' && RETURN_TO.test(given) ? given : DEFAULT_RETURN;
 
-interface SignInView {
-  form: string;
+interface GivenSignIn {
   returnTo: string;
   /** Shown again after a wrong password. */
   name: string;
-  /** The application that sent the member here; null without one. */
-  target: AuthorizationTarget | null;
   isWrong: boolean;
 }
 
-function signInPage(site: AuthorizationSite, { form, returnTo, name, target, isWrong }: SignInView): BrowserPage {
+/** `target`: the application that sent the member here; null without one. */
+function signInPage(
+  site: AuthorizationSite,
+  form: string,
+  target: AuthorizationTarget | null,
+  { returnTo, name, isWrong }: GivenSignIn,
+): BrowserPage {
   const { memberTexts: texts, brandName: owner, forgottenPasswordUrl } = site.brand;
   const action = site.url(SIGN_IN);
   const hidden = html`<input type="hidden" name="form" value="${form}" />

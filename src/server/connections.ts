@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { addressGroup, checkSingleHeaders, isProbe, plainAddress } from '../http/exchange.js';
-import { badRequest, Problem, tooManyRequests, unavailable } from '../http/problem.js';
+import { badRequest, type Problem, standardProblem, tooManyRequests, unavailable } from '../http/problem.js';
 import { Limiter, limitKey } from '../limits/limiter.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
 import { blockList, familyOf } from '../values/urls/notify-url.js';
@@ -52,7 +52,7 @@ export function checkHeaders(request: FastifyRequest, { unsafeDefaults }: Pick<C
   const { host } = raw.headers;
   if (raw.httpVersion === '1.1' && host === undefined) throw hostMissing();
   if (unsafeDefaults.length > 0 && host !== undefined && !LOOPBACK_HOST.test(host))
-    throw new Problem(421, 'Misdirected Request', ONLY_LOOPBACK);
+    throw standardProblem(421, ONLY_LOOPBACK);
 }
 
 const ONLY_LOOPBACK =

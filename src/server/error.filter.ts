@@ -15,7 +15,7 @@ import { OAuthError } from '../http/oauth-error.js';
 import { isOAuthRequest, oauthRoute, pathOf } from '../http/oauth-route.js';
 import type { Brand } from '../options/brand-options.js';
 import { sendErrorPage, wantsPage } from '../http/pages/page.js';
-import { notFound, Problem } from '../http/problem.js';
+import { notFound, Problem, standardProblem } from '../http/problem.js';
 import { unsupportedMediaType } from './request-bodies.js';
 
 /** Answers errors outside Usher's routes: unknown paths and methods, and bodies that cannot be read. */
@@ -68,7 +68,7 @@ export class ErrorFilter implements ExceptionFilter {
     // The path differs from that of the route only by the slash at its end.
     if (allowed.includes(method)) return notFound('this path does not exist; leave out the slash at its end');
     const detail = `${method} is not allowed here; use ${allowed.join(' or ')}`;
-    return new Problem(405, 'Method Not Allowed', detail).with({ Allow: allowed.join(', ') });
+    return standardProblem(405, detail).with({ Allow: allowed.join(', ') });
   }
 }
 

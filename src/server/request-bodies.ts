@@ -12,7 +12,7 @@ import {
   repeatedMember,
   repeatsMember,
 } from '../http/oauth-route.js';
-import { badRequest, invalidFields, Problem } from '../http/problem.js';
+import { badRequest, invalidFields, type Problem, standardProblem } from '../http/problem.js';
 
 /** Route config for routes that accept an HTML form. OAuth routes accept forms without it. */
 export const FORM_ROUTE = { form: true };
@@ -64,7 +64,7 @@ export const repeatedField = (name: string): Problem =>
 export const unsupportedMediaType = ({ 'content-type': given }: IncomingHttpHeaders): Problem =>
   unsupported(mediaTypeFault(given, 'application/json'));
 
-const unsupported = (detail: string): Problem => new Problem(415, 'Unsupported Media Type', detail);
+const unsupported = (detail: string): Problem => standardProblem(415, detail);
 
 const isFormRoute = ({ routeOptions }: FastifyRequest): boolean =>
   (routeOptions.config as Partial<typeof FORM_ROUTE>).form === true;

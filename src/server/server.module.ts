@@ -10,7 +10,7 @@ import { usherModuleFor } from '../usher.module.js';
 import { CertificationRoutesModule } from '../webhooks/certification/certification.module.js';
 import { WebhookRoutesModule, WebhookModule } from '../webhooks/webhook.module.js';
 import { OpsModule } from './console/ops.module.js';
-import { DocsModule } from './openapi/docs.module.js';
+import { DocsModule } from './guides/guides.controller.js';
 import { PortalPagesModule } from './portal/portal-pages.js';
 import { type Config, SERVER_CONFIG } from './settings/settings.js';
 

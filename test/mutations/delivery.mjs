@@ -80,6 +80,20 @@ export const DELIVERY_MUTATIONS = [
     to: 'lastFailureAt ?? -Infinity',
   },
   {
+    name: 'an order is completed as the first of its reference where it is not',
+    file: 'src/webhooks/record/webhook.recorder.ts',
+    from: '{ ...ofReferences, rows: { found: rows.length } }',
+    to: 'ofReferences',
+    caughtBy: 'test/webhooks/record/resend.spec.ts',
+  },
+  {
+    name: 'an order is completed although no notification was recorded',
+    file: 'src/database/statements/statement.ts',
+    from: 'return runTogether(on, [{ ...insert, rows }, ...others, ...ending.statements], true);',
+    to: 'return runTogether(on, [{ ...insert, ...(!rows && { rows }) }, ...others, ...ending.statements], true);',
+    caughtBy: 'test/database/statements/ending.spec.ts',
+  },
+  {
     name: 'a success that is not recorded',
     file: 'src/webhooks/deliver/outcome.store.ts',
     from: "status = 'SUCCESS'",

@@ -53,7 +53,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a 401 has no WWW-Authenticate',
     file: 'src/http/error-response.ts',
-    from: "if (problem.getStatus() === 401) problem.with({ 'WWW-Authenticate': BASIC_CHALLENGE });",
+    from: "if (same.getStatus() === 401) same.with({ 'WWW-Authenticate': BASIC_CHALLENGE });",
     to: '',
     caughtBy: 'test/auth/tokens/error-table.spec.ts',
   },
@@ -512,7 +512,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a session that cannot be checked changes something',
     file: 'src/server/console/access/browser-sessions.ts',
-    from: "const owner = ['GET', 'HEAD'].includes(request.method) && this.remembered.get(key);",
+    from: 'const owner = SAFE_METHODS.includes(request.method) && this.remembered.get(key);',
     to: 'const owner = this.remembered.get(key);',
     caughtBy: 'test/server/console/access/unchecked-session.spec.ts',
   },

@@ -20,6 +20,7 @@ import type { VirtualTime } from './virtual-time.js';
 export const START = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
 const FAULTS_MS = 14 * MINUTE;
+const RESEND_EVERY_MS = 20_000;
 /** Enough time after the last fault for five attempts that each wait for a lease and a retry run. */
 const END_MS = 90 * MINUTE;
 const ORDERS = 10;
@@ -139,7 +140,7 @@ export class Schedule {
     for (let times = random.pick([1, 1, 2, 3]); times > 0; times -= 1) {
       time.at(START + random.between(0, FAULTS_MS), () => void this.complete(order, random.chance(0.2)));
     }
-    if (random.chance(0.5)) time.at(START + random.between(8, 13) * MINUTE, () => void this.resend(reference));
+    if (random.chance(0.5)) time.at(START + 8 * MINUTE, () => void this.resend(reference));
   }
 
   private async complete({ reference, client, url }: SimulatedOrder, isRolledBack: boolean): Promise<void> {
@@ -163,13 +164,16 @@ export class Schedule {
     if (!isRolledBack) this.completed.add(reference);
   }
 
+  /** Tries until the webhook has FAILED, so that the resend often comes within the minimum interval. */
   private async resend(reference: string): Promise<void> {
     const { time } = this.world;
-    await time.work(async () => {
+    const isResent = await time.work(async () => {
       const [newest] = await this.service.find(reference);
       // A webhook that is not FAILED is refused, which is also tested.
-      if (newest) await this.service.resend(newest.id).catch(() => undefined);
+      return newest ? this.service.resend(newest.id).then(Boolean, () => false) : false;
     });
+    const next = time.now + RESEND_EVERY_MS;
+    if (!isResent && next < START + FAULTS_MS) time.at(next, () => void this.resend(reference));
   }
 
   private planFaults(): void {

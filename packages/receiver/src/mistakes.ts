@@ -17,10 +17,10 @@ export interface Mistake {
   hint: string;
 }
 
-/** A mistake, and what is signed by whoever makes it. */
+/** A mistake, and the key and the message of whoever makes it, as far as these differ from the right ones. */
 interface Candidate extends Mistake {
-  key: string | Buffer;
-  message: string | Buffer;
+  key?: string | Buffer;
+  message?: string | Buffer;
 }
 
 /**
@@ -28,8 +28,9 @@ interface Candidate extends Mistake {
  * null if none of them gives one of the received signatures. This only explains; it never makes a request valid.
  */
 export function findMistake(signed: Signed, given: (string | undefined)[]): Mistake | null {
+  const right = signed.timestamp + signed.nonce + base64(signed.rawBody);
   for (const candidates of [bodies, secrets, messages, nonces])
-    for (const { key, message, ...mistake } of candidates(signed))
+    for (const { key = signed.secret, message = right, ...mistake } of candidates(signed))
       if (given.includes(hmacHex(key, message))) return mistake;
   return otherTimestamp(signed, given);
 }
@@ -52,25 +53,24 @@ export function findEncoding({ secret, timestamp, nonce, rawBody }: Signed, give
   };
 }
 
-function* bodies({ secret: key, timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
+function bodies({ timestamp, nonce, rawBody }: Signed): Candidate[] {
   const text = Buffer.from(rawBody).toString();
-  const changes: [hint: string, body: Buffer | string | null][] = [
-    ['the body was parsed and serialised again: the signature matches its compact JSON', compact(text)],
+  const changes: [change: string, body: Buffer | string][] = [
+    ['the body was parsed and serialised again: the signature matches its compact JSON', compact(text) ?? text],
     ['white space was added to the body: without it the signature matches', text.trim()],
     ['white space was removed from the body: with a line end the signature matches', `${text}\n`],
     ['the line ends of the body were changed: with LF the signature matches', text.replaceAll('\r\n', '\n')],
     ['the bytes of the body were read as Latin-1 and written as UTF-8', Buffer.from(text, 'latin1')],
     ['a byte order mark was added to the body', text.replace(/^\uFEFF/, '')],
   ];
-  for (const [change, body] of changes) {
-    if (body === null) continue;
-    const hint = `${change}. Verify the received bytes, before any parser`;
-    yield { differs: 'body', hint, key, message: timestamp + nonce + base64(Buffer.from(body)) };
-  }
+  return changes.map(([change, body]) => ({
+    differs: 'body',
+    hint: `${change}. Verify the received bytes, before any parser`,
+    message: timestamp + nonce + base64(Buffer.from(body)),
+  }));
 }
 
-function* secrets({ secret, timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
-  const message = timestamp + nonce + base64(rawBody);
+function secrets({ secret }: Signed): Candidate[] {
   const keys: [hint: string, key: string | Buffer][] = [
     ['the secret has white space around it: without it the signature matches. Remove the white space', secret.trim()],
     ['the secret was decoded from hex before it was used; use its text', Buffer.from(secret, 'hex')],
@@ -81,7 +81,7 @@ function* secrets({ secret, timestamp, nonce, rawBody }: Signed): Generator<Cand
     ['the secret was used with a line end; remove it', `${secret}\n`],
     ['an empty secret was used; check that it is set', ''],
   ];
-  for (const [hint, key] of keys) yield { differs: 'secret', hint, key, message };
+  return keys.map(([hint, key]) => ({ differs: 'secret', hint, key }));
 }
 
 const SEPARATORS = {
@@ -111,7 +111,7 @@ const RIGHT_ORDER =
   'sign X-Timestamp, X-Nonce-Str and the Base64 of the body, in this order, with nothing between them';
 
 /** Every order of the parts, separator between them, and form of the body. */
-function* messages({ secret: key, timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
+function* messages({ timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
   for (const [form, body] of Object.entries(bodyForms(Buffer.from(rawBody)))) {
     const parts: Record<string, string> = { timestamp, nonce, body };
     for (const order of ORDERS)
@@ -119,8 +119,8 @@ function* messages({ secret: key, timestamp, nonce, rawBody }: Signed): Generato
         const pieces = order.split(', ').map((part) => parts[part]);
         const message = Buffer.from(pieces.join(separator), 'latin1');
         if (order === ORDERS[0] && name === '')
-          yield { differs: 'encoding', hint: `${form} was signed; ${RIGHT_FORM}`, key, message };
-        else yield { differs: 'order', hint: orderHint(order, name, form), key, message };
+          yield { differs: 'encoding', hint: `${form} was signed; ${RIGHT_FORM}`, message };
+        else yield { differs: 'order', hint: orderHint(order, name, form), message };
       }
   }
 }
@@ -145,12 +145,12 @@ function orderHint(order: string, separators: string, form: string): string {
   return `${what}${form && `, with ${form}`}; ${RIGHT_ORDER}`;
 }
 
-function* nonces({ secret: key, timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
-  for (const other of [nonce.toLowerCase(), nonce.toUpperCase(), nonce.slice(0, 31), '']) {
-    const hint = `the signature matches another nonce than X-Nonce-Str: ${other || 'an empty one'}. Use the header unchanged`;
-    yield { differs: 'nonce', hint, key, message: timestamp + other + base64(rawBody) };
-  }
-}
+const nonces = ({ timestamp, nonce, rawBody }: Signed): Candidate[] =>
+  [nonce.toLowerCase(), nonce.toUpperCase(), nonce.slice(0, 31), ''].map((other) => ({
+    differs: 'nonce',
+    hint: `the signature matches another nonce than X-Nonce-Str: ${other || 'an empty one'}. Use the header unchanged`,
+    message: timestamp + other + base64(rawBody),
+  }));
 
 const SEARCHED_SECONDS = 600;
 /** With a large body fewer timestamps are tried, so that the search takes a few milliseconds. */

@@ -13,7 +13,7 @@ import { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
 import { checkSingleHeaders, type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
-import { KNOWN_QUERY, Problem, unauthorized } from '../../http/problem.js';
+import { forbidden, KNOWN_QUERY, Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Environment } from '../../values/identifier.js';
 import { AuthPaths } from '../metadata/auth-paths.js';
@@ -98,7 +98,7 @@ export function invalidToken(token: string, environment: Environment): Problem {
 /** RFC 6750 §3.1. */
 export const ownerRefused = (): Problem => {
   const reason = 'this token acts for one account; use a token of the client itself (client_credentials)';
-  return new Problem(403, 'Forbidden', reason).with({
+  return forbidden(reason).with({
     'WWW-Authenticate': `Bearer realm="usher", error="insufficient_scope", error_description="${reason}"`,
   });
 };

@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
+import type { DataSource, EntityManager, EntityTarget, ObjectLiteral, QueryRunner } from 'typeorm';
 import { dataSourceOf, dialectOf, tableOf } from '../data-source.js';
 import { PoolSockets } from '../pool-sockets.js';
 import { isDiskFull, isDuplicate, isNotPrepared, transactionEnds } from '../sql.js';
@@ -48,6 +48,21 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
   return result as StatementResult;
 }
 
+/** By runner: how its transaction ends with its next statements, see {@link endWithNext}. */
+const endings = new WeakMap<QueryRunner, { inserted: number; statements: Statement[] }>();
+
+/**
+ * Ends a transaction of Usher's own with its next statements: these ones and COMMIT follow them in the same round trip. The
+ * first of the next statements must insert so many rows. Otherwise it fails with {@link nullForOtherCount}.
+ */
+export function endWithNext(manager: EntityManager, inserted: number, statements: Statement[]): void {
+  if (manager.queryRunner) endings.set(manager.queryRunner, { inserted, statements });
+}
+
+/** Whether the next statements are the last ones, and must insert new rows. */
+export const endsWithNext = ({ queryRunner }: EntityManager): boolean =>
+  queryRunner !== undefined && endings.has(queryRunner);
+
 /**
  * Runs statements of a transaction in their order, as {@link runStatement} does. A transaction of Usher's own needs one round
  * trip for all of them. If one fails, those after it change nothing. `last`: these are the last ones; Usher's own transaction
@@ -60,6 +75,13 @@ export async function runTogether(
 ): Promise<StatementResult[]> {
   const dataSource = dataSourceOf(on);
   const { queryRunner } = on as Partial<EntityManager>;
+  const ending = queryRunner && endings.get(queryRunner);
+  if (ending) {
+    endings.delete(queryRunner);
+    const [insert, ...others] = statements as [Statement, ...Statement[]];
+    const rows = { changed: ending.inserted };
+    return runTogether(on, [{ ...insert, rows }, ...others, ...ending.statements], true);
+  }
   const ends = queryRunner && transactionEnds.get(queryRunner);
   // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
   const isPrepared = !unprepared.has(dataSource.driver) && (!queryRunner || ends !== undefined);

@@ -1,13 +1,21 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { entityOf, runSql, runTogether } from '../../database/statements/statement.js';
+import {
+  endsWithNext,
+  endWithNext,
+  entityOf,
+  runSql,
+  runTogether,
+  type Statement,
+} from '../../database/statements/statement.js';
 import {
   AfterCommit,
   allEnded,
   callersManager,
   inTransaction,
   joinTransaction,
+  nullForOtherCount,
   type TransactionOptions,
 } from '../../database/sql.js';
 import { Batcher } from '../../database/statements/batcher.js';
@@ -94,10 +102,10 @@ export class OrderCompletions {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly events: OrderEvents,
   ) {
-    this.shared = new Batcher(
-      (requests) => inTransaction(dataSource, (manager) => this.completeFree(manager, requests)),
-      MAX_RUNNING,
-    );
+    this.shared = new Batcher(async (requests) => {
+      const completed = inTransaction(dataSource, (manager) => this.completeFree(manager, requests));
+      return (await completed.catch(nullForProblem).catch(nullForOtherCount)) ?? requests.map(() => null);
+    }, MAX_RUNNING);
   }
 
   complete(request: CompletionRequest, transaction: TransactionOptions): Promise<MovieOrder> {
@@ -127,28 +135,34 @@ export class OrderCompletions {
     if (effect === 'none') return sameCompletion(order, request.completion);
     await this.emit(manager, setCompleted(order, request, now), request);
     // Must be last: if a listener hid a failed statement, this update fails too, and the completion is rolled back.
-    await updateCompleted(manager, [order]);
+    await runTogether(manager, [updateOf(manager, [order])], true);
     return order;
   }
 
   /**
    * Completes the PENDING orders that are not locked. Null for every other request, also for one that gets a problem and for
-   * the second one of an order. It then needs its own transaction.
+   * the second one of an order. It then needs its own transaction. If the notification of one cannot be recorded at once, this
+   * rejects, and all of them need one.
    */
   private async completeFree(manager: EntityManager, requests: CompletionRequest[]): Promise<(MovieOrder | null)[]> {
     const ids = requests.map(({ key }) => orderIdOf(key) ?? '');
     const free = new Map(
       (await lockOrders(manager, [...new Set(ids)], 'leave out')).map((found) => [found.order.id, found]),
     );
-    const completions = requests.map(async (request, index) => {
+    const results = requests.map((request, index) => {
       const found = free.get(ids[index] as string);
       if (!found || effectOfCompletion(found.order.status) !== 'change') return null;
-      const order = setCompleted(found.order, request, found.now);
-      return this.emit(manager, order, request).then(() => order, nullForProblem);
+      return setCompleted(found.order, request, found.now);
     });
-    const results = await allEnded(completions);
     const completed = results.filter((order) => order !== null);
-    if (completed.length > 0) await updateCompleted(manager, completed);
+    if (completed.length === 0) return results;
+    endWithNext(manager, completed.length, [updateOf(manager, completed)]);
+    const notified = requests.map(async (request, index) => {
+      const order = results[index];
+      if (order) await this.emit(manager, order, request);
+    });
+    await allEnded(notified);
+    if (endsWithNext(manager)) throw new Error('the listener recorded no notification');
     return results;
   }
 
@@ -222,14 +236,14 @@ const CHANGES = {
   last_updated_at: 'v.lastUpdatedAt',
 };
 
-/** Writes what a completion changes. Ends the transaction, unless it is the caller's. */
-async function updateCompleted(manager: EntityManager, orders: MovieOrder[]): Promise<void> {
-  const table = tableOf(manager, MovieOrder);
-  const dialect = dialectOf(manager);
-  const { sql, parameters } = dialect.rows(
+/** Writes what a completion changes. */
+function updateOf(manager: EntityManager, orders: MovieOrder[]): Statement {
+  const changed = orders.map((order) => ({ ...order }));
+  const { sql: text, parameters } = dialectOf(manager).update(
+    tableOf(manager, MovieOrder),
     COMPLETED,
-    orders.map((order) => ({ ...order })),
+    changed,
+    CHANGES,
   );
-  const text = dialect.update(table, sql, CHANGES);
-  await runTogether(manager, [{ text, parameters, name: 'usher_complete_orders' }], true);
+  return { text, parameters, name: 'usher_complete_orders' };
 }

@@ -118,9 +118,9 @@ async function storePositions(manager: EntityManager, { holder, list }: Wanted, 
     place = Math.max(place + 1, positionAt(at));
     return { id, place };
   });
-  const table = tableOf(manager, MovieOrder);
-  const dialect = dialectOf(manager);
-  const { sql, parameters } = dialect.rows({ id: 'text', place: 'bigint' }, placed);
-  await runStatement(manager, { text: dialect.update(table, sql, { [list.position]: 'v.place' }), parameters });
+  const columns = { id: 'text', place: 'bigint' } as const;
+  const changes = { [list.position]: 'v.place' };
+  const { sql, parameters } = dialectOf(manager).update(tableOf(manager, MovieOrder), columns, placed, changes);
+  await runStatement(manager, { text: sql, parameters });
   await manager.update(OrderCounter, { clientId: holder.clientId }, { [list.counter]: place });
 }

@@ -19,7 +19,7 @@ import { type Page } from '../../http/pages/site.js';
 import { OPS_SITE } from './frame/frame.js';
 import { mountSite, UsedForms } from './frame/pages.js';
 import { HealthPages } from './health/health-pages.js';
-import { MemberDirectory, MembersPages } from './members/members-pages.js';
+import { MembersPages } from './members/members-pages.js';
 import { NotificationsPages } from './notifications/notifications-pages.js';
 import { WebhookPages } from './notifications/webhook-pages.js';
 import { OverviewData } from './overview/overview-data.js';
@@ -58,7 +58,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     ReceiversData,
     ClientDirectory,
     ClientDetailsReader,
-    MemberDirectory,
     AuditSearch,
     Backlog,
   ],

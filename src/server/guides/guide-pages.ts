@@ -2,7 +2,7 @@ import { type Html, html } from '../../http/html.js';
 import { documentOf, inlineStyle, ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
 import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/frame.js';
 import type { Config } from '../settings/settings.js';
-import type { Guide, GuidePage } from './guides.js';
+import { ADDRESS, type Guide, type GuidePage } from './guides.js';
 
 export const REFERENCE = { name: 'reference', title: 'API reference' };
 
@@ -69,12 +69,12 @@ const ending = ({ environment, retry: { maxAttempts, retryEveryMs } }: Service):
   </section>`;
 };
 
-export const firstPage = (guides: Guide[], service: Service, address: string): GuidePage => ({
+export const firstPage = (guides: Guide[], service: Service): GuidePage => ({
   name: '',
   title: `${service.brandName} for integrators`,
   content: html`<h1>${service.brandName} for integrators</h1>
     <p>
-      OAuth tokens and signed notifications of completed orders. The address of this service is <code>${address}</code>
+      OAuth tokens and signed notifications of completed orders. The address of this service is <code>${ADDRESS}</code>
     </p>
     ${ending(service)}
     <ol>

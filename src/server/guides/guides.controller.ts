@@ -1,10 +1,12 @@
-import { Controller, Get, Header, Inject, Param, Redirect, Req, Res, StreamableFile } from '@nestjs/common';
+import { Controller, Get, Header, Inject, Module, Param, Redirect, Req, Res, StreamableFile } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { originOf } from '../../http/exchange.js';
 import { notFound } from '../../http/problem.js';
 import { VERSION } from '../../values/version.js';
+import { OpsModule } from '../console/ops.module.js';
 import { unknownPath } from '../error.filter.js';
-import { jsonOf, pageOf, viewerScript } from '../openapi/docs.controller.js';
+import { InternalDocsController, jsonOf, pageOf, viewerScript } from '../openapi/docs.controller.js';
 import { openApiDocument } from '../openapi/document.js';
 import { START_SCRIPT } from '../openapi/page.js';
 import { referenceOf } from '../openapi/reference.js';
@@ -22,7 +24,7 @@ const TARBALL = `usher-receiver-${VERSION}.tgz`;
 export class GuidesController {
   private readonly answers = new AddressedAnswers();
   private guides?: Promise<Guide[]>;
-  private packed: { service: string; tarball: Buffer } | null = null;
+  private readonly tarballs = new LRUCache<string, Buffer>({ max: 1, memoMethod: receiverTarball });
 
   constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
 
@@ -32,9 +34,9 @@ export class GuidesController {
   home(): void {}
 
   @Get(['docs', 'docs/:name'])
-  page(@Param('name') name = '', @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  page(@Param('name') name = '', @Res() reply: FastifyReply): Promise<void> {
     const make = (address: string) => this.answerOf(name, address);
-    return this.answers.send(name, this.config.publicUrl, make, [request, reply]);
+    return this.answers.send(name, this.config.publicUrl, make, reply);
   }
 
   /** The receiver's package, so that integrators have its commands without a registry. */
@@ -42,8 +44,7 @@ export class GuidesController {
   @Header('Cache-Control', 'public, max-age=3600')
   tarball(@Req() request: FastifyRequest): StreamableFile {
     const service = this.config.publicUrl ?? originOf(request);
-    if (this.packed?.service !== service) this.packed = { service, tarball: receiverTarball(service) };
-    return new StreamableFile(this.packed.tarball, { type: 'application/gzip' });
+    return new StreamableFile(this.tarballs.memo(service), { type: 'application/gzip' });
   }
 
   private async answerOf(name: string, address: string): Promise<StaticAnswer> {
@@ -56,7 +57,7 @@ export class GuidesController {
     };
     switch (name) {
       case '':
-        return page(firstPage(await guides(), this.config, address));
+        return page(firstPage(await guides(), this.config));
       case REFERENCE.name:
         return page({ ...REFERENCE, content: await referenceOf(document()) });
       case 'openapi.json':
@@ -79,3 +80,6 @@ export class GuidesController {
     return page(guide);
   }
 }
+
+@Module({ imports: [OpsModule], controllers: [GuidesController, InternalDocsController] })
+export class DocsModule {}

@@ -5,7 +5,6 @@ import {
   Get,
   Inject,
   Injectable,
-  Req,
   Res,
   UseGuards,
 } from '@nestjs/common';
@@ -18,7 +17,7 @@ import { notFound, Problem } from '../../http/problem.js';
 import { loadPackage, StartUpError } from '../../values/start-up-error.js';
 import { OperatorAccess } from '../console/access/operator-access.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { internalDocument } from './document.js';
+import { INTERNAL, openApiDocument } from './document.js';
 import { type DocumentPage, PAGE_POLICY, viewerPage } from './page.js';
 import { AddressedAnswers, StaticAnswer } from './static-answer.js';
 
@@ -28,7 +27,7 @@ let viewer: Promise<StaticAnswer> | undefined;
 export const viewerScript = (): Promise<StaticAnswer> => (viewer ??= loadViewerScript());
 
 /** The page with the viewer of a document. */
-export async function pageOf(page: DocumentPage, headers: Record<string, string> = {}): Promise<StaticAnswer> {
+export async function pageOf(page: DocumentPage): Promise<StaticAnswer> {
   const missing = await viewerScript().then(
     () => null,
     (error: unknown) => {
@@ -40,7 +39,6 @@ export async function pageOf(page: DocumentPage, headers: Record<string, string>
     ...ISOLATION_HEADERS,
     'Content-Security-Policy': PAGE_POLICY,
     'Referrer-Policy': 'no-referrer',
-    ...headers,
   });
 }
 
@@ -63,30 +61,30 @@ export class InternalReaders implements CanActivate {
   }
 }
 
-export const jsonOf = (value: object, headers?: Record<string, string>): Promise<StaticAnswer> =>
-  StaticAnswer.of('application/json', JSON.stringify(value), headers);
+export const jsonOf = (value: object): Promise<StaticAnswer> =>
+  StaticAnswer.of('application/json', JSON.stringify(value));
 
-const PRIVATE = { 'Cache-Control': 'private, no-cache' };
+const PRIVATE = 'private, no-cache';
 
 @Controller('docs')
 @UseGuards(InternalReaders)
 export class InternalDocsController {
-  private readonly answers = new AddressedAnswers();
+  private readonly answers = new AddressedAnswers(PRIVATE);
 
   constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
 
   @Get('internal')
-  async internalPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const page = await pageOf({ title: 'Usher: internal operations', document: 'internal.json' }, PRIVATE);
-    page.send(request, reply);
+  async internalPage(@Res() reply: FastifyReply): Promise<void> {
+    const page = await pageOf({ title: INTERNAL.title, document: 'internal.json' });
+    page.send(reply, PRIVATE);
   }
 
   @Get('internal.json')
-  internalOpenapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  internalOpenapi(@Res() reply: FastifyReply): Promise<void> {
     const { environment, guidesUrl, opsPort, opsPublicUrl, publicUrl } = this.config;
     const url = opsPort === null ? publicUrl : opsPublicUrl;
-    const make = (address: string) => jsonOf(internalDocument(environment, url, address, guidesUrl), PRIVATE);
-    return this.answers.send('', url, make, [request, reply]);
+    const make = (address: string) => jsonOf(openApiDocument(environment, url, address, INTERNAL, guidesUrl));
+    return this.answers.send('', url, make, reply);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { NOTIFICATION } from './notification.openapi.js';
-import { libraryOperations, securitySchemes, TAGS } from './library-operations.js';
+import { libraryOperations, securitySchemes, tagsOf } from './library-operations.js';
 import { curlSample, type OperationObject, operationObject, requestObject } from './operation-object.js';
 import { type JsonSchema, schemasOf } from './schemas.js';
 
@@ -25,7 +25,7 @@ For the samples with curl, set \`CLIENT_ID\` and \`CLIENT_SECRET\` in the shell,
 const INTERNAL_INTRODUCTION = `For the operator's own services on the private network, not for integrators: completing orders, checking
 tokens of all clients, health. The console for people and the metrics are below \`/ops\`.`;
 
-export type OpenApiDocument = ReturnType<typeof documentOf>;
+export type OpenApiDocument = ReturnType<typeof openApiDocument>;
 type Paths = Record<string, Record<string, OperationObject>>;
 
 export const operationsOf = (environment: Environment, publicUrl: string | null = null): Operation[] => [
@@ -33,50 +33,25 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
   ...HEALTH_OPERATIONS,
 ];
 
-/** The OpenAPI 3.1 document of integrators. `publicUrl` is the public base URL, `address` the one that the reader uses. */
-export const openApiDocument = (
+const FOR_INTEGRATORS = { title: 'Usher', description: INTRODUCTION, isInternal: false };
+
+/** For the operator's own services. An operation that also takes client credentials is in both documents. */
+export const INTERNAL: typeof FOR_INTEGRATORS = {
+  title: 'Usher: internal operations',
+  description: INTERNAL_INTRODUCTION,
+  isInternal: true,
+};
+
+/**
+ * An OpenAPI 3.1 document with only the tags, schemas and security schemes that its operations use. `publicUrl` is the public
+ * base URL, `address` the one that the reader uses, `guides` that of the guides, which errors link.
+ */
+export function openApiDocument(
   environment: Environment,
   publicUrl: string | null,
   address = publicUrl ?? '/',
-): OpenApiDocument =>
-  documentOf(environment, publicUrl, address, {
-    guides: `${publicUrl ?? ''}/docs`,
-    title: 'Usher',
-    description: INTRODUCTION,
-    isInternal: false,
-    webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } } satisfies Record<EventType, object>,
-  });
-
-/** The OpenAPI 3.1 document of the operator's own services, on the same server. */
-export const internalDocument = (
-  environment: Environment,
-  publicUrl: string | null,
-  address: string,
-  guides: string | null,
-): OpenApiDocument =>
-  documentOf(environment, publicUrl, address, {
-    guides,
-    title: 'Usher: internal operations',
-    description: INTERNAL_INTRODUCTION,
-    isInternal: true,
-  });
-
-interface Contents {
-  title: string;
-  description: string;
-  /** The address of the guides, which errors link. */
-  guides: string | null;
-  /** For the operator's own services. An operation that also takes client credentials is in both documents. */
-  isInternal: boolean;
-  webhooks?: Paths;
-}
-
-/** A document with only the tags, schemas and security schemes that its operations use. */
-function documentOf(
-  environment: Environment,
-  publicUrl: string | null,
-  address: string,
-  { title, description, guides, isInternal, webhooks = {} }: Contents,
+  { title, description, isInternal } = FOR_INTEGRATORS,
+  guides: string | null = `${publicUrl ?? ''}/docs`,
 ) {
   const operations = operationsOf(environment, publicUrl)
     .filter(({ tag, security }) =>
@@ -86,17 +61,17 @@ function documentOf(
     )
     .map((one) => ({ ...one, security: one.security.filter((scheme) => (scheme === 'internal') === isInternal) }));
   const paths: Paths = {};
+  const webhooks: Paths = isInternal ? {} : NOTIFICATIONS;
   for (const one of operations)
     (paths[one.path] ??= {})[one.method] = { ...operationObject(one, guides), ...curlSample(one, address) };
   const objects = [paths, webhooks].flatMap(Object.values<Paths[string]>).flatMap(Object.values<OperationObject>);
-  const tags = new Set<string>(objects.flatMap(({ tags }) => tags));
   const all = securitySchemes(publicUrl ?? '', issuerOf({ publicUrl, environment }) !== null);
   const schemes = new Set<string>(operations.flatMap(({ security }) => security));
   return {
     openapi: '3.1.1',
     info: { title, version: VERSION, description },
     servers: [{ url: address, description: `The ${environment} environment.` }],
-    tags: TAGS.filter(({ name }) => tags.has(name)),
+    tags: tagsOf(objects),
     paths,
     webhooks,
     components: {
@@ -107,11 +82,15 @@ function documentOf(
   };
 }
 
-/** The receiver answers this operation, so it lists none of Usher's own errors. */
-const notificationObject = (): OperationObject => ({
-  ...requestObject(NOTIFICATION),
-  responses: {
-    '2XX': { description: 'Received; it is not sent again.' },
-    '4XX': { description: 'The notification is retried, as after every status other than 2xx.' },
+const NOTIFICATIONS = {
+  [NOTIFY_ORDER_COMPLETION]: {
+    post: {
+      ...requestObject(NOTIFICATION),
+      // The receiver answers this operation, so it lists none of Usher's own errors.
+      responses: {
+        '2XX': { description: 'Received; it is not sent again.' },
+        '4XX': { description: 'The notification is retried, as after every status other than 2xx.' },
+      },
+    },
   },
-});
+} satisfies Record<EventType, object>;

@@ -5,7 +5,7 @@ import { AuthPaths } from '../../auth/metadata/auth-paths.js';
 import { AuthMetadataModule, metadataPath } from '../../auth/metadata/metadata.module.js';
 import type { Operation } from '../../http/operation.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { libraryOperations, securitySchemes, TAGS } from './library-operations.js';
+import { libraryOperations, securitySchemes, tagsOf } from './library-operations.js';
 import { type OperationObject, operationObject } from './operation-object.js';
 import { schemasOf } from './schemas.js';
 
@@ -33,13 +33,12 @@ export function addPaths<T extends HostDocument>(document: T, application: INest
   const { isAvailable } = application.get(AuthorizationSite, { strict: false });
   const target = document.openapi.startsWith('3.0') ? 'openapi-3.0' : 'draft-2020-12';
   const { components = {}, tags = [] } = document;
-  const used = new Set<string>(objects.flatMap((object) => object.tags));
   document.components = {
     ...components,
     schemas: { ...components.schemas, ...prefixed(renamed(schemasOf(objects, target))) },
     securitySchemes: { ...components.securitySchemes, ...prefixed(securitySchemes(base, isAvailable)) },
   };
-  document.tags = [...tags, ...TAGS.filter(({ name }) => used.has(name) && !tags.some((tag) => tag.name === name))];
+  document.tags = [...tags, ...tagsOf(objects).filter(({ name }) => !tags.some((tag) => tag.name === name))];
   return document;
 }
 

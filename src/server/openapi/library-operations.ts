@@ -9,7 +9,7 @@ import { UNDELIVERED_OPERATIONS } from '../../webhooks/undelivered/undelivered.o
 import type { Operation, Security } from '../../http/operation.js';
 import type { Environment } from '../../values/identifier.js';
 
-export const TAGS = [
+const TAGS = [
   {
     name: 'Tokens',
     description: 'Exchange client credentials or a code for tokens. Errors are those of RFC 6749 section 5.2.',
@@ -32,6 +32,10 @@ export const TAGS = [
   { name: 'Webhooks', description: 'The state of notifications and their attempts. Errors are problem details.' },
   { name: 'Service', description: 'Health of the service.' },
 ];
+
+/** The tags of these operations. */
+export const tagsOf = (operations: { tags: string[] }[]) =>
+  TAGS.filter(({ name }) => operations.some(({ tags }) => tags.includes(name)));
 
 const BASIC_ONLY =
   'At the token endpoint the client authenticates by HTTP Basic only (`client_secret_basic`); credentials in the body are refused.';

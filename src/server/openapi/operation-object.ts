@@ -70,16 +70,14 @@ export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'an
 export function curlSample(operation: Operation, base: string) {
   const { method, path, server, security, body, page } = operation;
   if (page) return {};
-  const given = parametersOf(operation)
-    .filter(({ required }) => required)
-    .map((one) => ({ ...one, example: String(one.example) }));
+  const given = parametersOf(operation).filter(({ required }) => required);
   const all = (place: string) => given.filter((one) => one.in === place);
-  const url = all('path').reduce((text, { name, example }) => text.replace(`{${name}}`, example), path);
-  const query = all('query').map(({ name, example }) => `${name}=${example}`);
+  const url = all('path').reduce((text, { name, example }) => text.replace(`{${name}}`, String(example)), path);
+  const query = all('query').map(({ name, example }) => `${name}=${String(example)}`);
   const options = [
     `-X ${method.toUpperCase()} "${server ?? base}${[url, ...query].join('?')}"`,
     ...security.slice(0, 1).map((scheme) => CREDENTIALS[scheme]),
-    ...all('header').map(({ name, example }) => `-H '${name}: ${example}'`),
+    ...all('header').map(({ name, example }) => `-H '${name}: ${String(example)}'`),
     ...(body ? [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body.example)}'`] : []),
   ];
   return { 'x-codeSamples': [{ lang: 'shell', label: 'curl', source: `curl ${options.join(' \\\n  ')}` }] };
@@ -137,23 +135,14 @@ function failureResponse(
   // A page says in words what is wrong.
   if (page)
     return {
-      description: failures
-        .map(problemOf)
-        .map(({ title, detail }) => `${title}: ${detail}`)
-        .join(' '),
+      description: failures.map((failure) => problemOf(failure).message).join(' '),
       headers,
       content: { 'text/html': { schema: schemaRef(PageBody), example: PAGE_EXAMPLE } },
     };
   const isOAuth = failures.some((failure) => failure instanceof OAuthError);
   const schema = schemaRef(isOAuth ? OAuthErrorBody : ProblemBody);
   const examples = Object.fromEntries(
-    failures.map((failure, index) => {
-      const value =
-        failure instanceof OAuthError
-          ? oauthBody(failure.code, failure.description, guides)
-          : problemBody(failure, guides);
-      return [`example${index + 1}`, { value }];
-    }),
+    failures.map((failure, index) => [`example${index + 1}`, { value: errorBody(failure, guides) }]),
   );
   return {
     description: STATUS_CODES[status] ?? '',
@@ -161,6 +150,9 @@ function failureResponse(
     content: { [isOAuth ? 'application/json' : 'application/problem+json']: { schema, examples } },
   };
 }
+
+const errorBody = (error: Problem | OAuthError, guides: string | null): object =>
+  error instanceof OAuthError ? oauthBody(error.code, error.description, guides) : problemBody(error, guides);
 
 const WAIT_SECONDS = 60;
 const WRONG = [{ id: 'b8E7BDVoa1df1jDrbYlF', secret: 'wrong' }];

@@ -1,6 +1,6 @@
 import { Html, html } from '../../http/html.js';
 import { type Columns, table } from '../../http/pages/parts.js';
-import { markdown } from '../guides/guides.js';
+import { anchorOf, markdown } from '../guides/guides.js';
 import type { OpenApiDocument } from './document.js';
 import type { MediaType } from './operation-object.js';
 import type { JsonSchema } from './schemas.js';
@@ -53,7 +53,7 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
       <p>
         <code>${method} ${path}</code>
         ${operation.security.length > 0 && html`· ${operation.security.flatMap(Object.keys).join(' or ')}`} ·
-        <a href="try#tag/${slugOf(operation.tags[0])}/${method}${path}">Try it</a>
+        <a href="try#tag/${anchorOf(operation.tags.join())}/${method}${path}">Try it</a>
       </p>
       ${words(operation.description)}
       ${titled(
@@ -80,12 +80,10 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
     </p>
     ${tags.map(
       ({ name, description }) =>
-        html`<h2 id="${slugOf(name)}">${name}</h2>
+        html`<h2 id="${anchorOf(name)}">${name}</h2>
           ${words(description)} ${operations.filter(({ operation }) => operation.tags[0] === name).map(section)}`,
     )}`;
 }
-
-const slugOf = (tag = ''): string => tag.toLowerCase().replaceAll(' ', '-');
 
 const sample = (value: unknown): Html =>
   html`<pre tabindex="0"><code>${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</code></pre>`;

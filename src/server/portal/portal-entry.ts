@@ -10,12 +10,12 @@ import { isSearchable, type Texts } from '../../http/pages/fields.js';
 import { setViewer } from '../../http/pages/form.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
 import type { Page, View, Visit } from '../../http/pages/site.js';
-import { tooManyRequests } from '../../http/problem.js';
+import { forbidden, tooManyRequests } from '../../http/problem.js';
 import { limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { BrowserSessions, forbidden, SAFE_METHODS } from '../console/access/browser-sessions.js';
+import { BrowserSessions, SAFE_METHODS } from '../console/access/browser-sessions.js';
 import { OPS_HEADERS, type Site } from '../console/frame/frame.js';
 
 export const OVERVIEW_PATH = `${PORTAL_PATH}/overview`;

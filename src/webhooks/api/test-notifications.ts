@@ -10,30 +10,46 @@ import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
 import { validated } from '../../http/problem.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { newId, type Environment } from '../../values/identifier.js';
+import { newId } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
-import { NotificationSender } from '../transport/notification-sender.js';
+import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
 import { diagnosisOf } from '../transport/diagnosis.js';
-import { failureOf, type Outcome } from '../transport/outcome.js';
+import { failureOf } from '../transport/outcome.js';
 import { AttemptView } from '../webhook-view.js';
 import { hidePrivateResponse } from './client-view.js';
 
 /** Low, so that a client cannot use Usher to flood other servers. */
 export const TEST_LIMIT: MinuteLimit = { name: 'test-notifications', count: 10, what: 'tests' };
 
-/** Sends a test notification with the guard, sender and signature of real notifications. Nothing is stored. */
+/** Sends notifications that are tests, with the guard and the sender of real ones. Nothing is stored. */
 @Injectable()
-export class TestNotifications {
+export abstract class TestSender {
   constructor(
-    private readonly limits: Limits,
-    private readonly clients: ClientsService,
-    private readonly secrets: SigningSecrets,
+    protected readonly limits: Limits,
+    protected readonly clients: ClientsService,
+    protected readonly secrets: SigningSecrets,
     private readonly sender: NotificationSender,
-    private readonly pending: PendingLimit,
-    private readonly clock: DatabaseClock,
-    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+    protected readonly pending: PendingLimit,
+    protected readonly clock: DatabaseClock,
+    @Inject(USHER_OPTIONS) protected readonly options: ResolvedOptions,
   ) {}
 
+  /** A private address is not shown. */
+  protected async post(id: string, request: SignedRequest): Promise<TestResult> {
+    const outcome = await this.sender.send(request);
+    const { kind, durationMs, phase, address, snippet } = outcome;
+    const responseStatus = 'status' in outcome ? outcome.status : null;
+    const failure = failureOf(outcome);
+    const diagnosis = failure && diagnosisOf(failure.diagnosis);
+    const details = { address, error: failure?.error ?? null, responseSnippet: snippet };
+    const found = hidePrivateResponse(details, this.options.environment);
+    return { id, notifyUrl: request.url, outcome: kind, responseStatus, durationMs, phase, ...found, diagnosis };
+  }
+}
+
+/** Sends a test notification to one receiver of a client. */
+@Injectable()
+export class TestNotifications extends TestSender {
   /**
    * `input` is a {@link TestRequest}. 400 for an invalid Notify URL, 422 without one, 429 above {@link TEST_LIMIT} or while
    * too many webhooks of the client are pending.
@@ -57,8 +73,7 @@ export class TestNotifications {
     const id = newId(this.options.environment, now);
     const body = sampleBody(newId(this.options.environment, now), now);
     const { headers, ...request } = signedRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body }, now);
-    const outcome = await this.sender.send({ ...request, headers: { ...headers, ...TEST_MARK } });
-    return resultOf(this.options.environment, id, url, outcome);
+    return this.post(id, { ...request, headers: { ...headers, ...TEST_MARK } });
   }
 }
 
@@ -82,12 +97,3 @@ export const TestResult = named(
   }),
 );
 export type TestResult = z.infer<typeof TestResult>;
-
-export function resultOf(environment: Environment, id: string, notifyUrl: string, outcome: Outcome): TestResult {
-  const { kind, durationMs, phase, address, snippet } = outcome;
-  const responseStatus = 'status' in outcome ? outcome.status : null;
-  const failure = failureOf(outcome);
-  const diagnosis = failure && diagnosisOf(failure.diagnosis);
-  const found = hidePrivateResponse({ address, error: failure?.error ?? null, responseSnippet: snippet }, environment);
-  return { id, notifyUrl, outcome: kind, responseStatus, durationMs, phase, ...found, diagnosis };
-}

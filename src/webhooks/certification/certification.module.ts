@@ -1,39 +1,21 @@
-import { Body, HttpCode, Inject, Injectable, Post } from '@nestjs/common';
+import { Body, HttpCode, Injectable, Post } from '@nestjs/common';
 import { type Answer, type Certification, certify, type TestRequest } from '../../../packages/receiver/dist/tools.js';
 import { ClientController, CurrentClient } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
-import { ClientsService } from '../../clients/clients.service.js';
-import { PendingLimit } from '../pending-limit.js';
-import { DatabaseClock } from '../../database/database-clock.js';
 import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
 import { conflict, notFound, unprocessable, validated } from '../../http/problem.js';
-import { Limits } from '../../limits/limits.module.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { SigningSecrets } from '../deliver/signing.js';
-import { NotificationSender } from '../transport/notification-sender.js';
 import { WebhookModule } from '../webhook.module.js';
 import { VERSION } from '../../values/version.js';
-import { hidePrivateResponse } from '../api/client-view.js';
-import { failureOf } from '../transport/outcome.js';
+import { TestSender } from '../api/test-notifications.js';
 import { CertificationRequest } from './certification.schemas.js';
 import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
 /** Each sends six requests. */
 export const CERTIFICATION_LIMIT: MinuteLimit = { name: 'certifications', count: 3, what: 'certifications' };
 
-/** Certifies the receiver at a client's registered Notify URL, with the guard and the sender of real notifications. */
+/** Certifies the receiver at a client's registered Notify URL. */
 @Injectable()
-export class Certifications {
-  constructor(
-    private readonly limits: Limits,
-    private readonly clients: ClientsService,
-    private readonly secrets: SigningSecrets,
-    private readonly sender: NotificationSender,
-    private readonly pending: PendingLimit,
-    private readonly clock: DatabaseClock,
-    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
-
+export class Certifications extends TestSender {
   /**
    * The result says whether the receiver passed. 404 outside the sandbox, 409 during a change of the secret, 422 without a
    * Notify URL, 429 above {@link CERTIFICATION_LIMIT}.
@@ -50,12 +32,10 @@ export class Certifications {
     return certify((request) => this.send(notifyUrl, request), notifyUrl, secret.current, await this.clock.now());
   }
 
-  /** A private address is not shown. */
   private async send(url: string, { headers, body }: TestRequest): Promise<Answer> {
-    const outcome = await this.sender.send({ url, headers: { ...headers, 'User-Agent': `Usher/${VERSION}` }, body });
-    const { address, durationMs } = outcome;
-    const { error } = hidePrivateResponse({ address, error: failureOf(outcome)?.error ?? null }, 'sandbox');
-    return { status: 'status' in outcome ? outcome.status : null, durationMs, fault: error ?? '' };
+    const request = { url, headers: { ...headers, 'User-Agent': `Usher/${VERSION}` }, body };
+    const { responseStatus: status, durationMs, error } = await this.post('', request);
+    return { status, durationMs, fault: error ?? '' };
   }
 }
 

@@ -36,12 +36,12 @@ export class DeliveryFigures {
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
   /** The sums of all clients by the beginning of their period, a multiple of five minutes. */
-  ofAll(since: number, periodMs: number): Promise<Map<number, Sums>> {
+  ofAll(since: number, periodMs: number) {
     return this.byPeriod('client_id', '', since, periodMs);
   }
 
   /** The sums of a host by the beginning of their period, a multiple of an hour. */
-  ofHost(host: string, since: number, periodMs: number): Promise<Map<number, Sums>> {
+  ofHost(host: string, since: number, periodMs: number) {
     return this.byPeriod('host', host, since, periodMs);
   }
 
@@ -77,7 +77,7 @@ export class DeliveryFigures {
   }
 
   /** The clients with attempts at a host, those with the most first. */
-  async clientsOf(host: string, since: number, most: number): Promise<{ clientId: string; figures: Figures }[]> {
+  async clientsOf(host: string, since: number, most: number) {
     const { rows } = await runSql(
       this.dataSource,
       (parameter) => `
@@ -103,7 +103,7 @@ export class DeliveryFigures {
     return new Map(rows.map(({ client_id: id, lost }) => [String(id), Number(lost)]));
   }
 
-  private get table(): string {
+  private get table() {
     return tableOf(this.dataSource, DeliveryFigure);
   }
 }

@@ -12,7 +12,13 @@ import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { DeliveredReference, liveKeyOf, Webhook } from '../webhook.entity.js';
 import { Client } from '../../clients/client.entity.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
-import { entityOf, runTogether, type Statement, statementOf } from '../../database/statements/statement.js';
+import {
+  endsWithNext,
+  entityOf,
+  runTogether,
+  type Statement,
+  statementOf,
+} from '../../database/statements/statement.js';
 
 type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
 
@@ -63,7 +69,10 @@ export class WebhookRecorder {
       liveKey: liveKeyOf(request),
       createdAt,
     }));
-    const live = await insertWebhooks(manager, rows);
+    if (endsWithNext(manager)) return this.recordFirst(manager, rows);
+    // The first row of each live key.
+    const byKey = new Map(rows.toReversed().map((row) => [row.liveKey, row]));
+    const live = await liveWebhooks(manager, insertOf(manager, [...byKey.values()], 'live'), [...byKey.keys()]);
     return allEnded(
       rows.map(async (row) => {
         const found = live.get(row.liveKey);
@@ -74,6 +83,29 @@ export class WebhookRecorder {
         return { webhook, isNew };
       }),
     );
+  }
+
+  /** The usual case, in one round trip with the end of the transaction, which fails unless all are the first of their references. */
+  private async recordFirst(manager: EntityManager, rows: NewRow[]): Promise<Recorded[]> {
+    const { byIndex, isOneOf } = dialectOf(manager);
+    const references = rows.map(({ referenceId }) => referenceId);
+    const ofReferences = statementOf(
+      manager,
+      (parameter) => `
+        SELECT id, notify_url FROM ${tableOf(manager, Webhook)} ${byIndex('usher_webhook_reference')}
+        WHERE reference_id ${isOneOf(parameter, references)}`,
+      'usher_first_webhooks',
+    );
+    const statements = [insertOf(manager, rows, 'first'), { ...ofReferences, rows: { found: rows.length } }];
+    const [, found] = await runTogether(manager, statements);
+    const notifyUrls = new Map(found?.rows.map((row) => [row.id, String(row.notify_url)]));
+    return rows.map((row) => {
+      const defaults = { status: 'PENDING', attempts: 0, finishedAt: null, purgedAt: null } as const;
+      const url = { notifyUrl: notifyUrls.get(row.id) ?? '', usesClientUrl: row.notifyUrl === null };
+      const webhook = { ...defaults, ...row, ...url, nextAttemptAt: row.createdAt };
+      this.afterCommit.do(manager, () => this.queue.enqueue(webhook, 0));
+      return { webhook, isNew: true };
+    });
   }
 
   /** Due at once, but not within the minimum interval after the last attempt of an earlier FAILED webhook. */
@@ -122,34 +154,32 @@ const NEW_ROW = {
   requestId: 'text',
 } as const;
 
-type NewRow = Record<'id' | 'liveKey' | 'clientId', string> & Record<string, unknown>;
+type NewRow = NewWebhook & { id: string; liveKey: string; createdAt: number };
 
 /**
- * Inserts the first row of each live key that does not exist, and returns the webhooks of all keys. A key is missing if its
- * row was refused, see {@link whyRefused}.
+ * Inserts the rows. `live`: one whose live key exists is left out; `first`: it must not exist. A row is also left out if it is
+ * refused, see {@link whyRefused}.
  */
-async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnType<typeof liveWebhooks> {
-  const byKey = new Map(rows.toReversed().map((row) => [row.liveKey, row]));
+function insertOf(manager: EntityManager, rows: NewRow[], which: 'live' | 'first'): Statement {
   const dialect = dialectOf(manager);
-  const { sql, parameters } = dialect.rows(NEW_ROW, [...byKey.values()]);
-  const insert = {
-    name: 'usher_insert_webhooks',
-    text: `
+  // The update changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
+  const onConflict = which === 'live' ? dialect.upsert(['live_key'], ['live_key']) : dialect.ifAbsent;
+  const { sql: text, parameters } = dialect.withRows(
+    NEW_ROW,
+    rows.map((row) => ({ ...row })),
+    (from) => `
       INSERT INTO ${dialect.into(tableOf(manager, Webhook))} (id, reference_id, event_type, live_key, client_id, owner_id, notify_url,
         uses_client_url, body, status, attempts, next_attempt_at, created_at, resend_of, request_id)
       SELECT v.id, v.referenceId, v.eventType, v.liveKey, c.id, v.ownerId, COALESCE(v.notifyUrl, c.notify_url),
         v.notifyUrl IS NULL, v.body, 'PENDING', 0, v.createdAt, v.createdAt, v.resendOf, v.requestId
-      FROM ${sql} JOIN ${tableOf(manager, Client)} c ON c.id = v.clientId
+      FROM ${from} ${tableOf(manager, Client)} c
       LEFT JOIN ${tableOf(manager, DeliveredReference)} d
         ON d.reference_id = v.referenceId AND d.event_type = v.eventType
-      WHERE d.webhook_id IS NULL AND COALESCE(v.notifyUrl, c.notify_url) IS NOT NULL
-      ${
-        // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-        dialect.upsert(['live_key'], ['live_key'])
-      }`,
-    parameters,
-  };
-  return liveWebhooks(manager, insert, [...byKey.keys()]);
+      WHERE c.id = v.clientId AND d.webhook_id IS NULL AND COALESCE(v.notifyUrl, c.notify_url) IS NOT NULL
+      ${onConflict}`,
+    'body',
+  );
+  return { text, parameters, name: `usher_insert_webhooks_${which}` };
 }
 
 /** Why a row was not inserted: the client does not exist, its webhook was delivered long ago and deleted, or there is no Notify URL. */

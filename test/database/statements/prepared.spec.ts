@@ -7,7 +7,8 @@ import { TestUsher } from '../../support/usher.js';
 let usher: TestUsher;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  // One connection, so that the next transaction meets the session that lost the statement.
+  usher = await TestUsher.start({ DATABASE_POOL: '1' });
 });
 afterAll(() => usher.stop());
 

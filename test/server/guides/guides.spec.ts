@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { OAUTH_ERROR_CODES } from '../../../src/http/oauth-error.js';
-import { PROBLEM_ANCHORS } from '../../../src/http/problem.js';
-import { GUIDES } from '../../../src/server/guides/guides.js';
+import { PROBLEM_TITLES } from '../../../src/http/problem.js';
+import { anchorOf, GUIDES } from '../../../src/server/guides/guides.js';
 import { DIAGNOSES } from '../../../src/webhooks/transport/diagnosis.js';
 import { exchange, firstAnswer } from '../../auth/tokens/support.js';
 import { basic, TestUsher } from '../../support/usher.js';
@@ -21,7 +21,8 @@ const anchorsOf = async (path: string): Promise<string[]> =>
 describe('an error leads to the section about it:', () => {
   test('every type of a problem and every error_uri is an anchor of the page of errors', async () => {
     const anchors = await anchorsOf('/docs/errors');
-    for (const one of [...Object.values(PROBLEM_ANCHORS), ...OAUTH_ERROR_CODES]) expect(anchors).toContain(one);
+    const types = Object.values(PROBLEM_TITLES).map(anchorOf);
+    for (const one of [...types, ...OAUTH_ERROR_CODES]) expect(anchors).toContain(one);
   });
 
   test('every problem that the document shows has a type of its own', async () => {

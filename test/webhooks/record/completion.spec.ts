@@ -34,6 +34,15 @@ describe('an order completed again with equal values', () => {
   });
 });
 
+test('an order whose reference was delivered before it is completed is not notified again', async () => {
+  const key = await client.order();
+  await usher.webhooks.notify({ referenceId: key, clientId: client.id, data: { key } });
+  const delivered = await usher.webhook(key, 'SUCCESS');
+  expect(await client.complete(key)).toMatchObject({ status: 200, body: COMPLETION });
+  expect(await usher.webhooks.find(key)).toMatchObject([{ id: delivered.id }]);
+  expect(receiver.of(key)).toHaveLength(1);
+});
+
 describe('an order completed again with other values', () => {
   test.each([
     ['bookingId', { ...COMPLETION, bookingId: 'BK-2' }],

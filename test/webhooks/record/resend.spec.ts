@@ -90,6 +90,18 @@ test('the minimum interval is kept when a webhook fails while the next one of it
   expect(receiver.of(key)[1]!.at - first!.at).toBeGreaterThanOrEqual(MIN_INTERVAL_MS);
 });
 
+test('the minimum interval is kept when an order is completed whose reference was notified before and failed', async () => {
+  receiver.behaviour = answer(500);
+  const key = await client.order();
+  await usher.webhooks.notify({ referenceId: key, clientId: client.id, data: { key } });
+  await usher.webhook(key, 'FAILED');
+  receiver.behaviour = answer(200);
+  await client.complete(key);
+  await usher.webhook(key, 'SUCCESS');
+  const [first, second] = receiver.of(key);
+  expect(second!.at - first!.at).toBeGreaterThanOrEqual(MIN_INTERVAL_MS);
+});
+
 test('a webhook that does not exist cannot be resent: 404', async () => {
   await expect(usher.webhooks.resend('s0000000000000000000000')).rejects.toMatchObject({ status: 404 });
 });

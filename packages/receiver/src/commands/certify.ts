@@ -1,5 +1,5 @@
 import { type Answer, type Certification, certify, type TestRequest } from './checks.js';
-import { clientSecretFrom, type Command, type Context, HTTP_URL, type SecretOption } from './command.js';
+import { type Command, type Context, HTTP_URL } from './command.js';
 import { exchange } from './exchange.js';
 import { dim, green, type Output, printableLine, red } from './output.js';
 
@@ -9,14 +9,14 @@ export const CERTIFY: Command = {
 
 Options:
   --secret-stdin      read the client secret from standard input, not from the variable CLIENT_SECRET`,
-  options: { url: HTTP_URL, 'secret-stdin': null },
+  options: { url: HTTP_URL },
+  required: ['url'],
   argument: 'url',
   run: certifyReceiver,
 };
 
 /** The exit status is 0 only if the receiver does everything right. */
-async function certifyReceiver({ url, ...options }: SecretOption & { url: URL }, context: Context): Promise<Output> {
-  const secret = await clientSecretFrom(options, context);
+async function certifyReceiver({ url }: { url: URL }, { secret }: Context): Promise<Output> {
   const json = await certify((request) => send(url, request), url.href, secret, Date.now());
   if (!json.passed) process.exitCode = 1;
   return { json, text: certificate(json) };
@@ -32,7 +32,7 @@ function certificate({ passed, notifyUrl, checks }: Certification): string {
   const lines = checks.flatMap(({ name, expected, passed, reason, remedy }) => {
     const line = `${passed ? green('right') : red('wrong')}  ${name.padEnd(11)}  ${printableLine(reason)}`;
     if (passed) return line;
-    const advice = [`expected: ${expected === 'accept' ? 'a 2xx' : 'a 4xx'}`, ...(remedy ? [remedy] : [])];
+    const advice = [`expected: ${expected === 'accept' ? 'a 2xx' : 'a 4xx'}`, remedy ?? []].flat();
     return [line, ...advice.map((text) => dim(`       ${text}`))];
   });
   const wrong = checks.filter((check) => !check.passed).length;

@@ -27,7 +27,7 @@ export interface Answer {
   fault: string;
 }
 
-interface Check {
+export interface Check {
   name: CheckName;
   /** What is special about it, after "a notification". */
   sent: string;
@@ -115,38 +115,42 @@ export async function certify(
   secret: string,
   now: number,
 ) {
-  const checks: ReturnType<typeof resultOf>[] = [];
-  let unanswered = '';
+  const checks: (Pick<Check, 'name' | 'sent' | 'expected'> & Verdict)[] = [];
   for (const check of certificationChecks(secret, now)) {
-    const answer = unanswered ? null : await send(check.request);
-    checks.push(resultOf(check, answer, unanswered));
-    if (answer?.status === null) unanswered = check.name;
+    const { name, sent, expected } = check;
+    const unanswered = checks.find(({ responseStatus }) => responseStatus === null);
+    const verdict = unanswered ? notSent(unanswered.name) : judge(check, await send(check.request));
+    checks.push({ name, sent, expected, ...verdict });
   }
   return { passed: checks.every(({ passed }) => passed), notifyUrl, checks };
 }
 
-/** Without `answer` the notification was not sent, because an earlier one was not answered. */
-function resultOf(check: Check, answer: Answer | null, unanswered: string) {
-  const { name, sent, expected } = check;
-  const verdict = answer ? judge(check, answer) : notSent(unanswered);
-  const durationMs = answer && Math.round(answer.durationMs);
-  return { name, sent, expected, responseStatus: answer?.status ?? null, durationMs, ...verdict };
-}
-
-interface Verdict {
+export interface Verdict {
+  responseStatus: number | null;
+  /** Null if it was not sent. */
+  durationMs: number | null;
   passed: boolean;
   reason: string;
   remedy: string | null;
 }
 
-function judge(check: Check, { status, fault }: Answer): Verdict {
-  if (status === null) return { passed: false, reason: fault, remedy: UNANSWERED };
+/** An earlier notification was not answered. */
+const notSent = (unanswered: CheckName): Verdict => ({
+  responseStatus: null,
+  durationMs: null,
+  passed: false,
+  reason: `not sent, because the notification "${unanswered}" was not answered`,
+  remedy: null,
+});
+
+function judge({ sent, expected, remedy }: Check, { status, durationMs, fault }: Answer): Verdict {
+  const answer = { responseStatus: status, durationMs: Math.round(durationMs), passed: false };
+  if (status === null) return { ...answer, reason: fault, remedy: UNANSWERED };
   const does = isAccepted(status) ? 'accept' : status >= 400 && status < 500 ? 'refuse' : null;
   const reason = `the receiver answered ${status}`;
-  if (does === check.expected) return { passed: true, reason, remedy: null };
-  if (does !== null)
-    return { passed: false, reason: `${reason} to a notification ${check.sent}`, remedy: check.remedy };
-  return { passed: false, reason, remedy: status >= 500 ? FAULT : REDIRECT };
+  if (does === expected) return { ...answer, passed: true, reason, remedy: null };
+  if (does !== null) return { ...answer, reason: `${reason} to a notification ${sent}`, remedy };
+  return { ...answer, reason, remedy: status >= 500 ? FAULT : REDIRECT };
 }
 
 const UNANSWERED =
@@ -154,9 +158,3 @@ const UNANSWERED =
 const FAULT = 'find the error in the receiver’s log; answer 2xx to accept a notification, and 401 to refuse one';
 const REDIRECT =
   'only 2xx accepts a notification, and redirects are not followed; set the Notify URL to the final address';
-
-const notSent = (unanswered: string): Verdict => ({
-  passed: false,
-  reason: `not sent, because the notification "${unanswered}" was not answered`,
-  remedy: null,
-});

@@ -7,10 +7,10 @@ import type { Output } from './output.js';
 export interface Command {
   summary: string;
   help: string;
-  /** What each option must be; null if it takes no value. */
-  options: Record<string, Kind | null>;
+  /** What each option must be, besides those that all commands have. */
+  options: Record<string, Kind>;
   required?: string[];
-  /** The required option whose value is given without its name. */
+  /** The option whose value is given without its name. */
   argument?: string;
   /** Returns null if it has printed everything itself. */
   run(options: object, context: Context): Promise<Output | null>;
@@ -23,6 +23,8 @@ export interface Kind {
 }
 
 export interface Context {
+  /** The client secret. */
+  secret: string;
   asJson: boolean;
   variables: Record<string, string | undefined>;
   /** The address of the service that served this package; else null. */
@@ -50,21 +52,6 @@ export const whole = (min: number, max: number): Kind => ({
 });
 
 export const TEXT: Kind = { wanted: 'a text', parse: (text) => text };
-
-/** An option of the commands that need a client secret, see {@link clientSecretFrom}. */
-export interface SecretOption {
-  'secret-stdin'?: boolean;
-}
-
-/**
- * The client secret, from standard input or from the variable CLIENT_SECRET. It is not an option, because every user of
- * the machine can see the arguments of a process.
- */
-export async function clientSecretFrom(options: SecretOption, { variables }: Context): Promise<string> {
-  const secret = options['secret-stdin'] ? await readSecret('Client secret') : variables.CLIENT_SECRET;
-  if (secret) return secret;
-  throw new CommandError('the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin');
-}
 
 /** Reads a secret from standard input, without a final newline: a whole pipe, or one hidden line at a terminal. */
 export async function readSecret(name: string): Promise<string> {

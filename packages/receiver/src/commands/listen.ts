@@ -1,13 +1,5 @@
 import { once } from 'node:events';
-import {
-  clientSecretFrom,
-  type Command,
-  CommandError,
-  type Context,
-  HTTP_URL,
-  type SecretOption,
-  whole,
-} from './command.js';
+import { type Command, CommandError, type Context, HTTP_URL, whole } from './command.js';
 import { isAccepted, type Received } from './forward.js';
 import { type ReceiverOptions, startLocalReceiver } from './local-receiver.js';
 import { dim, fields, green, printable, printableLine, red } from './output.js';
@@ -45,12 +37,11 @@ Options:
     status: whole(200, 599),
     delay: DURATION,
     'fail-first': whole(0, 1_000),
-    'secret-stdin': null,
   },
   run: listen,
 };
 
-interface ListenOptions extends SecretOption, Partial<Pick<ReceiverOptions, 'port' | 'status' | 'delay'>> {
+interface ListenOptions extends Partial<Pick<ReceiverOptions, 'port' | 'status' | 'delay'>> {
   'forward-to'?: URL;
   'fail-first'?: number;
   service?: URL;
@@ -58,42 +49,38 @@ interface ListenOptions extends SecretOption, Partial<Pick<ReceiverOptions, 'por
 
 /** Runs until a signal, or until nobody reads its output. */
 async function listen(options: ListenOptions, context: Context): Promise<null> {
-  const { asJson, variables } = context;
+  const { asJson, secret, variables } = context;
   const { port, 'forward-to': forwardTo, service = port === undefined && forwardTo ? context.service : null } = options;
-  const secret = await clientSecretFrom(options, context);
-  const show = (json: object, text: string): void =>
-    void process.stdout.write(`${asJson ? printable(JSON.stringify(json)) : text}\n`);
-  const say = (text: string): void => void (asJson || process.stdout.write(`${text}; stop with Ctrl-C.\n`));
-  const onReceived = (received: Received): void => show(received, textOf(received));
+  const show = (json: object, text: string) =>
+    process.stdout.write(`${asJson ? printable(JSON.stringify(json)) : `${timeOfDay()}  ${text}`}\n`);
+  const say = (text: string) => asJson || process.stdout.write(`${text}; stop with Ctrl-C.\n`);
+  const onReceived = (received: Received) => show(received, textOf(received));
   const ended = new AbortController();
+  const { signal } = ended;
   const ends: Promise<unknown>[] = [once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process.stdout, 'error')];
   if (service) {
     const { CLIENT_ID: clientId } = variables;
     if (port !== undefined) throw new CommandError('give either --service or --port');
     if (!forwardTo) throw new CommandError('--service needs --forward-to URL, the address of your receiver');
     if (!clientId) throw new CommandError('the client is missing; set CLIENT_ID');
-    const onFault = (fault: string): void => show({ fault }, `${clock()}  ${red(printableLine(fault))}`);
-    ends.push(
-      poll({ service: new URL(service), clientId, secret, forwardTo, onReceived, onFault, signal: ended.signal }),
-    );
+    const onFault = (fault: string) => show({ fault }, red(printableLine(fault)));
+    ends.push(poll({ service: new URL(service), clientId, secret, forwardTo, onReceived, onFault, signal }));
     say(`Forwarding what ${service} could not deliver to ${forwardTo}`);
   } else {
-    const { status, delay = 0, 'fail-first': failFirst = 0 } = options;
     const receiver = await startLocalReceiver({
+      ...options,
       port: port ?? DEFAULT_PORT,
-      secret,
-      status,
-      delay,
-      failFirst,
+      failFirst: options['fail-first'],
       forwardTo,
+      secret,
       onReceived,
       onRedirect: (path, parameters) =>
         show(
           { redirect: path, ...parameters },
-          `${clock()}  a browser came to ${printableLine(path)}\n${indented(fields(parameters))}`,
+          `a browser came to ${printableLine(path)}\n${indented(fields(parameters))}`,
         ),
     });
-    ended.signal.addEventListener('abort', receiver.close);
+    signal.addEventListener('abort', receiver.close);
     say(`Listening at ${receiver.url}`);
   }
   await Promise.race(ends);
@@ -101,7 +88,7 @@ async function listen(options: ListenOptions, context: Context): Promise<null> {
   return null;
 }
 
-const clock = (): string => new Date().toLocaleTimeString('en-GB');
+const timeOfDay = (): string => new Date().toLocaleTimeString('en-GB');
 
 const indented = (text: string): string => text.replace(/^/gm, '          ');
 
@@ -109,7 +96,6 @@ const indented = (text: string): string => text.replace(/^/gm, '          ');
 function textOf(received: Received): string {
   const { notification, fault, forwarded, forwardedBody, answered, steps } = received;
   const line = [
-    clock(),
     verdictOf(received),
     forwarded !== null && `forwarded: ${forwarded}`,
     answered !== null && `answered ${answered}`,
@@ -118,18 +104,20 @@ function textOf(received: Received): string {
     ...(steps && { 'string to sign': steps.stringToSign }),
     ...(forwardedBody !== null && { 'your receiver said': forwardedBody }),
   };
+  const isTaken = isAccepted(forwarded);
   // A poll can return many notifications, and the accepted ones need no explanation.
-  const isBrief = answered === null && fault === null && isAccepted(forwarded);
-  const below = isBrief ? [] : [notification?.data ?? {}, details].filter((part) => Object.keys(part).length > 0);
-  const lines = below.map((part) => dim(indented(fields(part))));
-  return [line.filter(Boolean).join('  '), ...lines, ...warningOf(received)].join('\n');
+  const below = answered === null && !fault && isTaken ? [] : [fields(notification?.data ?? {}), fields(details)];
+  return [
+    line.filter(Boolean).join('  '),
+    ...below.map((text) => text && dim(indented(text))),
+    // A receiver that accepts what Usher has not signed accepts forged orders.
+    fault &&
+      isTaken &&
+      indented(red(`your receiver accepted this request with ${forwarded}; it must refuse it, for example with 401`)),
+  ]
+    .filter(Boolean)
+    .join('\n');
 }
-
-/** A receiver that accepts what Usher has not signed accepts forged orders. */
-const warningOf = ({ fault, forwarded }: Received): string[] =>
-  fault && isAccepted(forwarded)
-    ? [indented(red(`your receiver accepted this request with ${forwarded}; it must refuse it, for example with 401`))]
-    : [];
 
 function verdictOf({ webhookId, attempt, notification, fault }: Received): string {
   if (!notification) return red(printableLine(`signature invalid (${fault?.differs}): ${fault?.hint}`));

@@ -11,9 +11,9 @@ export interface ReceiverOptions {
   /** Status to answer with. Default: the status of {@link forwardTo}; without it 200, or 401 to an invalid request. */
   status?: number | undefined;
   /** How long it waits before it answers, in milliseconds. */
-  delay: number;
+  delay?: number | undefined;
   /** How many of the first attempts of each notification are answered with 500. */
-  failFirst: number;
+  failFirst?: number | undefined;
   /** Each request is forwarded unchanged to this URL. Default: not forwarded. */
   forwardTo?: URL | undefined;
   onReceived: (received: Received) => void;
@@ -29,7 +29,10 @@ export interface LocalReceiver {
 export async function startLocalReceiver(options: ReceiverOptions): Promise<LocalReceiver> {
   const seen = new Map<string, number>();
   const server = createServer((request, response) => {
-    if (isFromBrowser(request)) return answerBrowser(request, response, options);
+    const { method, url = '/' } = request;
+    // A browser that was redirected here also asks for an icon.
+    if (method === 'GET' && url === '/favicon.ico') return void response.writeHead(404, TEXT).end('Not found.');
+    if (method === 'GET' && /[?&](code|error)=/.test(url)) return receiveRedirect(url, response, options);
     receive(request, response, options, seen).catch(() => response.destroy());
   });
   await once(server.listen(options.port, '127.0.0.1'), 'listening').catch((error: NodeJS.ErrnoException) => {
@@ -44,34 +47,25 @@ export async function startLocalReceiver(options: ReceiverOptions): Promise<Loca
   return { url: `http://127.0.0.1:${port}`, close };
 }
 
-/** A browser that was redirected here; it also asks for an icon. */
-const isFromBrowser = ({ method, url = '/' }: IncomingMessage): boolean =>
-  method === 'GET' && (/[?&](code|error)=/.test(url) || url === '/favicon.ico');
+const TEXT = { 'Content-Type': 'text/plain; charset=utf-8' };
 
-function answerBrowser(
-  { url = '/' }: IncomingMessage,
-  response: ServerResponse,
-  { onRedirect }: ReceiverOptions,
-): void {
+function receiveRedirect(url: string, response: ServerResponse, { onRedirect }: ReceiverOptions): void {
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
-  const isRedirect = searchParams.has('code') || searchParams.has('error');
-  if (isRedirect) onRedirect?.(pathname, Object.fromEntries(searchParams));
-  response.writeHead(isRedirect ? 200 : 404, { 'Content-Type': 'text/plain; charset=utf-8' });
-  response.end(isRedirect ? 'Done. The terminal of "listen" shows what arrived here.' : 'Not found.');
+  onRedirect?.(pathname, Object.fromEntries(searchParams));
+  response.writeHead(200, TEXT).end('Done. The terminal of "listen" shows what arrived here.');
 }
 
 async function receive(
   request: IncomingMessage,
   response: ServerResponse,
-  { secret, status, delay, failFirst, forwardTo, onReceived }: ReceiverOptions,
+  { secret, status, delay, failFirst = 0, forwardTo, onReceived }: ReceiverOptions,
   seen: Map<string, number>,
 ): Promise<void> {
   const { headers } = request;
   const rawBody = Buffer.concat(await request.toArray());
-  const webhookId = String(headers['x-webhook-id'] ?? '');
-  const attempts = (seen.get(webhookId) ?? 0) + 1;
-  seen.set(webhookId, attempts);
   const received = await examine({ rawBody, headers, secret }, forwardTo);
+  const attempts = (seen.get(received.webhookId) ?? 0) + 1;
+  seen.set(received.webhookId, attempts);
   const answered = attempts <= failFirst ? 500 : (status ?? received.forwarded ?? (received.fault ? 401 : 200));
   onReceived({ ...received, attempt: received.attempt || String(attempts), answered });
   setTimeout(() => response.writeHead(answered).end(), delay);

@@ -24,12 +24,12 @@ const PAGE = 100;
  */
 export async function poll(options: PollOptions): Promise<void> {
   const { secret, forwardTo, onReceived, onFault, signal } = options;
-  const undelivered = new Undelivered(options);
+  const undeliveredAfter = undeliveredOf(options);
   const statuses = new Map<string, number | null>();
   /** Returns the id up to which everything is accepted. */
   const round = async (cursor: string): Promise<string> => {
     let [accepted, isGapless] = [cursor, true];
-    for await (const { headers, body } of undelivered.after(cursor)) {
+    for await (const { headers, body } of undeliveredAfter(cursor)) {
       if (signal.aborted) break;
       const id = String(headers['X-Webhook-Id']);
       const before = statuses.get(id) ?? null;
@@ -60,47 +60,41 @@ export async function poll(options: PollOptions): Promise<void> {
   }
 }
 
-/** What `GET /webhooks/undelivered` lists for a client. */
-class Undelivered {
-  private token = '';
-  private renewedAt = 0;
+interface Undelivered {
+  headers: Record<string, string>;
+  body: string;
+}
 
-  constructor(private readonly options: PollOptions) {}
-
-  async *after(cursor: string): AsyncGenerator<{ headers: Record<string, string>; body: string }> {
-    if (Date.now() >= this.renewedAt) await this.renewToken();
-    const headers = { Authorization: `Bearer ${this.token}`, Accept: 'application/x-ndjson' };
-    for (let lines = Array<string>(PAGE); lines.length === PAGE;) {
-      const path = `webhooks/undelivered?limit=${PAGE}${cursor && `&cursor=${cursor}`}`;
-      const text = await this.ask(path, { method: 'GET', headers });
-      lines = text.split('\n').filter(Boolean);
-      const page = lines.map((line) => JSON.parse(line) as { headers: Record<string, string>; body: string });
-      yield* page;
-      cursor = page.at(-1)?.headers['X-Webhook-Id'] ?? cursor;
-    }
-  }
-
-  private async renewToken(): Promise<void> {
-    const { clientId, secret } = this.options;
-    const headers = { 'Content-Type': 'application/json' };
-    const text = await this.ask('auth/token', {
+/** Makes a reader of what `GET /webhooks/undelivered` lists for the client. */
+function undeliveredOf({ service, clientId, secret }: PollOptions) {
+  const ask = async (path: string, request: Parameters<typeof exchange>[1]): Promise<string> => {
+    const url = new URL(path, service.href.replace(/\/*$/, '/'));
+    const { status, text } = await exchange(url, { ...request, mostBytes: Infinity });
+    if (status === 200) return text;
+    if (status === null || status === 429 || status >= 500)
+      throw new Error(`${service.href} does not answer now: ${text}`);
+    throw new CommandError(`${service.href} answers ${status}: ${text}`);
+  };
+  let [token, renewedAt] = ['', 0];
+  const renewToken = async (): Promise<void> => {
+    const answer = await ask('auth/token', {
       auth: `${clientId}:${secret}`,
-      headers,
+      headers: { 'Content-Type': 'application/json' },
       body: '{"grant_type":"client_credentials"}',
     });
-    const { access_token, expires_in } = JSON.parse(text) as { access_token: string; expires_in: number };
-    this.token = access_token;
-    this.renewedAt = Date.now() + expires_in * 500;
-  }
-
-  private async ask(path: string, request: Parameters<typeof exchange>[1]): Promise<string> {
-    const { href } = this.options.service;
-    const { status, text } = await exchange(new URL(path, href.replace(/\/*$/, '/')), {
-      ...request,
-      mostBytes: Infinity,
-    });
-    if (status === 200) return text;
-    if (status === null || status === 429 || status >= 500) throw new Error(`${href} does not answer now: ${text}`);
-    throw new CommandError(`${href} answers ${status}: ${text}`);
-  }
+    const { access_token, expires_in } = JSON.parse(answer) as { access_token: string; expires_in: number };
+    [token, renewedAt] = [access_token, Date.now() + expires_in * 500];
+  };
+  return async function* (cursor: string) {
+    if (Date.now() >= renewedAt) await renewToken();
+    const headers = { Authorization: `Bearer ${token}`, Accept: 'application/x-ndjson' };
+    let page: Undelivered[];
+    do {
+      const path = `webhooks/undelivered?limit=${PAGE}${cursor && `&cursor=${cursor}`}`;
+      const lines = (await ask(path, { method: 'GET', headers })).split('\n').filter(Boolean);
+      page = lines.map((line) => JSON.parse(line) as Undelivered);
+      yield* page;
+      cursor = page.at(-1)?.headers['X-Webhook-Id'] ?? cursor;
+    } while (page.length === PAGE);
+  };
 }

@@ -1,16 +1,25 @@
 import { parseArgs } from 'node:util';
-import { type Command, CommandError, type Context } from './command.js';
-import type { Output } from './output.js';
+import { type Command, CommandError, type Context, readSecret } from './command.js';
+import { printable } from './output.js';
 
-/** Runs a command with these arguments. `caller` is what was typed before them, such as `usher-receiver listen`. */
+/**
+ * Runs a command with these arguments, and prints its result. `caller` is what was typed before them, such as
+ * `usher-receiver listen`. The client secret is no option, because every user of the machine can see the arguments of a
+ * process.
+ */
 export async function runCommand(
   caller: string,
   command: Command,
   args: string[],
-  where: Omit<Context, 'asJson'>,
-): Promise<Output | null> {
-  const { json, ...options } = optionsIn(args, command, `see "${caller} --help"`);
-  return command.run(options, { ...where, asJson: json === true });
+  where: Pick<Context, 'variables' | 'service'>,
+): Promise<void> {
+  const { json, 'secret-stdin': isPiped, ...options } = optionsIn(args, command, `see "${caller} --help"`);
+  const secret = isPiped ? await readSecret('Client secret') : where.variables.CLIENT_SECRET;
+  if (!secret)
+    throw new CommandError('the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin');
+  const asJson = json === true;
+  const output = await command.run(options, { ...where, secret, asJson });
+  if (output) process.stdout.write(`${asJson ? printable(JSON.stringify(output.json, null, 2)) : output.text}\n`);
 }
 
 export const helpOf = (
@@ -26,25 +35,28 @@ ${help}
 `;
 
 function optionsIn(args: string[], { options, argument, required = [] }: Command, advice: string) {
-  const { values, positionals } = parsed(args, { ...options, json: null }, advice);
+  const { values, positionals } = parsed(args, Object.keys(options), advice);
   if (argument) values[argument] = positionals.shift();
   if (positionals.length > 0) throw new CommandError(`unknown argument '${positionals[0]}'; ${advice}`);
   const shown = (name: string): string => (name === argument ? `the ${name}` : `--${name}`);
-  const missing = [argument ?? [], required].flat().find((name) => values[name] === undefined);
+  const missing = required.find((name) => values[name] === undefined);
   if (missing) throw new CommandError(`${shown(missing)} is missing; ${advice}`);
   for (const [name, kind] of Object.entries(options)) {
     const text = values[name];
-    if (!kind || text === undefined) continue;
+    if (text === undefined) continue;
     values[name] = kind.parse(String(text));
     if (values[name] === null) throw new CommandError(`${shown(name)} ${text} is invalid; use ${kind.wanted}`);
   }
   return values;
 }
 
-function parsed(args: string[], options: Command['options'], advice: string) {
-  const types = Object.entries(options).map(([name, kind]) => [name, { type: kind ? 'string' : 'boolean' }]);
+const FLAG = { type: 'boolean' } as const;
+
+function parsed(args: string[], names: string[], advice: string) {
+  const valued = Object.fromEntries(names.map((name) => [name, { type: 'string' } as const]));
+  const options = { ...valued, json: FLAG, 'secret-stdin': FLAG };
   try {
-    const found = parseArgs({ args, options: Object.fromEntries(types), allowPositionals: true });
+    const found = parseArgs({ args, options, allowPositionals: true });
     return found as { values: Record<string, unknown>; positionals: string[] };
   } catch (error) {
     // Node explains more, but only its first sentence is about the argument.

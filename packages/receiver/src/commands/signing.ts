@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { NONCE_LENGTH, randomHex, signatureHeaders, timestampOf } from '../attempt.js';
 import { faultOf } from '../diagnosis.js';
-import { type SignatureSteps, signatureSteps } from '../signature.js';
-import { clientSecretFrom, type Command, CommandError, type Context, type SecretOption, TEXT } from './command.js';
+import { signatureSteps } from '../signature.js';
+import { type Command, CommandError, type Context, TEXT } from './command.js';
 import { fields, green, type Output, printableLine, red } from './output.js';
 
-interface SignedOptions extends SecretOption {
+interface SignedOptions {
   body?: string;
   'body-file'?: string;
   timestamp?: string;
@@ -20,12 +20,13 @@ interface VerifyOptions extends SignedOptions {
   at?: number;
 }
 
-const UNIX_SECONDS = {
+/** Gives milliseconds. */
+const UNIX_TIME = {
   wanted: 'a Unix time in seconds like 1767225600',
-  parse: (text: string) => (/^\d{1,12}$/.test(text) ? Number(text) : null),
+  parse: (text: string) => (/^\d{1,12}$/.test(text) ? Number(text) * 1_000 : null),
 };
 
-const INPUT = { body: TEXT, 'body-file': TEXT, 'secret-stdin': null };
+const INPUT = { body: TEXT, 'body-file': TEXT };
 const INPUT_HELP = `  --body <text>       the body as text
   --body-file <path>  a file with the bytes of the body
   --secret-stdin      read the client secret from standard input, not from the variable CLIENT_SECRET`;
@@ -50,42 +51,41 @@ export const VERIFY: Command = {
                       the received X-Signature-Next
   --at <s>            check the age at this Unix time, not now
 ${INPUT_HELP}`,
-  options: { timestamp: TEXT, nonce: TEXT, signature: TEXT, 'signature-next': TEXT, at: UNIX_SECONDS, ...INPUT },
+  options: { timestamp: TEXT, nonce: TEXT, signature: TEXT, 'signature-next': TEXT, at: UNIX_TIME, ...INPUT },
   required: ['timestamp', 'nonce', 'signature'],
   run: verify,
 };
 
-async function sign(options: SignedOptions, context: Context): Promise<Output> {
-  const [secret, rawBody] = [await clientSecretFrom(options, context), await bodyOf(options)];
+async function sign(options: SignedOptions, { secret }: Context): Promise<Output> {
+  const rawBody = await bodyOf(options);
   const { timestamp = timestampOf(Date.now()), nonce = randomHex(NONCE_LENGTH) } = options;
   const headers = signatureHeaders({ current: secret, next: null }, timestamp, nonce, rawBody);
-  const steps = signatureSteps(secret, timestamp, nonce, rawBody);
   const lines = Object.entries(headers).map(([name, value]) => printableLine(`${name}: ${value}`));
-  return { json: { headers, steps }, text: `${stepsText(steps)}\n\n${lines.join('\n')}` };
+  return withSteps({ headers }, [secret, timestamp, nonce, rawBody], lines.join('\n'));
 }
 
 /** Exits with 1 if the notification is not genuine. */
-async function verify(options: VerifyOptions, context: Context): Promise<Output> {
-  const [secret, rawBody] = [await clientSecretFrom(options, context), await bodyOf(options)];
-  const { timestamp, nonce, signature, at } = options;
+async function verify(options: VerifyOptions, { secret }: Context): Promise<Output> {
+  const rawBody = await bodyOf(options);
+  const { timestamp, nonce, signature, 'signature-next': next, at: now = Date.now() } = options;
   const headers = {
     'X-Timestamp': timestamp,
     'X-Nonce-Str': nonce,
     'X-Signature': signature,
-    'X-Signature-Next': options['signature-next'],
+    'X-Signature-Next': next,
   };
-  const fault = faultOf({ rawBody, headers, secret, ...(at !== undefined && { now: at * 1_000 }) });
-  const steps = signatureSteps(secret, timestamp, nonce, rawBody);
+  const fault = faultOf({ rawBody, headers, secret, now });
   if (fault) process.exitCode = 1;
   const verdict = fault
     ? red(printableLine(`not genuine: ${fault.reason} (${fault.differs}): ${fault.hint}`))
     : green('genuine: the signature and the time are valid');
-  return { json: { valid: fault === null, fault, steps }, text: `${stepsText(steps)}\n\n${verdict}` };
+  return withSteps({ valid: fault === null, fault }, [secret, timestamp, nonce, rawBody], verdict);
 }
 
-/** The values in the order in which they are computed. */
-const stepsText = (steps: SignatureSteps): string =>
-  fields({
+/** A result with the values of the signature, in the order in which they are computed. */
+function withSteps(json: object, signed: Parameters<typeof signatureSteps>, ending: string): Output {
+  const steps = signatureSteps(...signed);
+  const values = fields({
     '1 X-Timestamp': steps.timestamp,
     '2 X-Nonce-Str': steps.nonce,
     '3 body': `${steps.bodyBytes} bytes`,
@@ -94,6 +94,8 @@ const stepsText = (steps: SignatureSteps): string =>
     '6 its bytes in hex': `${steps.stringToSignHex} (${steps.stringToSignBytes} bytes)`,
     '7 HMAC-SHA256 in hex': steps.signature,
   });
+  return { json: { ...json, steps }, text: `${values}\n\n${ending}` };
+}
 
 async function bodyOf({ body, 'body-file': bodyFile }: SignedOptions): Promise<Buffer> {
   if ((body === undefined) === (bodyFile === undefined))

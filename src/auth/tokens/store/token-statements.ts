@@ -124,12 +124,9 @@ export class TokenStatements {
   async extendGrants(ids: string[]): Promise<void> {
     const changes = { expires_at: `${this.now} + ${this.refreshMs + EXPIRY_MARGIN_MS}` };
     const isDue = `AND t.expires_at < ${this.now} + ${this.refreshMs}`;
-    await this.run(
-      'usher_extend_grants',
-      { id: 'text' },
-      ids.toSorted().map((id) => ({ id })),
-      (list) => this.dialect.update(this.grants, list, changes, isDue),
-    );
+    const rows = ids.toSorted().map((id) => ({ id }));
+    const { sql, parameters } = this.dialect.update(this.grants, { id: 'text' }, rows, changes, isDue);
+    await runStatement(this.dataSource, { name: 'usher_extend_grants', text: sql, parameters });
   }
 
   /** The valid access tokens of these digests, each with the columns of its client. */

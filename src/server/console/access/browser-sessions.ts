@@ -3,12 +3,11 @@ import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
-import type { Html } from '../../../http/html.js';
 import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
 import { isOfOtherSite, isSealed, refused, seal, TokenCookie } from '../../../http/pages/form-token.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
-import { Problem, unavailable } from '../../../http/problem.js';
+import { forbidden, unavailable } from '../../../http/problem.js';
 import { KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
 import type { Session } from '../../../database/browser-session.entity.js';
 import { NoAnswer, withTimeout } from '../../../values/duration.js';
@@ -42,26 +41,26 @@ export abstract class BrowserSessions<Owner extends object> {
    * The value of a cookie; null without one. `session`: the token of the session, which may have ended. `known`: what
    * the browser got when it last signed in to an account. `form`: the token that seals forms before the sign-in.
    */
-  read(request: HttpRequest, name: CookieName): string | null {
+  read(request: HttpRequest, name: CookieName) {
     return this.cookie(request, name).read(request.headers);
   }
 
   /** Who is signed in; null if nobody is, or if the session has ended. Throws 503 if the session cannot be checked. */
-  async signedIn(request: FastifyRequest): Promise<(Owner & { session: string }) | null> {
+  async signedIn(request: FastifyRequest) {
     const session = this.read(request, 'session');
     const owner = session && (await this.owner(request, session));
     return owner ? { ...owner, session } : null;
   }
 
-  private async owner(request: FastifyRequest, token: string): Promise<Owner | null> {
+  private async owner(request: FastifyRequest, token: string) {
     const key = digestToken(token);
     try {
       const owner = await withTimeout(this.sessions.find(token, isUse(request)), TIMEOUT_MS);
-      if (owner) this.remembered.set(key, owner);
-      else this.remembered.delete(key);
+      // Undefined deletes it.
+      this.remembered.set(key, owner ?? undefined);
       return owner;
     } catch (error) {
-      const owner = ['GET', 'HEAD'].includes(request.method) && this.remembered.get(key);
+      const owner = SAFE_METHODS.includes(request.method) && this.remembered.get(key);
       if (owner) return owner;
       throw error instanceof NoAnswer || isDatabaseDown(error)
         ? unavailable('the database does not answer, so the sign-in cannot be checked')
@@ -70,11 +69,7 @@ export abstract class BrowserSessions<Owner extends object> {
   }
 
   /** Gives the browser a session, and ends the one it had. */
-  async begin(
-    request: HttpRequest,
-    reply: HttpResponse,
-    { token, known }: { token: string; known?: string },
-  ): Promise<void> {
+  async begin(request: HttpRequest, reply: HttpResponse, { token, known }: { token: string; known?: string }) {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, token);
     if (known) this.cookie(request, 'known').write(reply, known, KNOWN_MS);
@@ -82,7 +77,7 @@ export abstract class BrowserSessions<Owner extends object> {
     this.cookie(request, 'form').renew(reply);
   }
 
-  async end(request: HttpRequest, reply: HttpResponse): Promise<void> {
+  async end(request: HttpRequest, reply: HttpResponse) {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, null);
   }
@@ -105,24 +100,24 @@ export abstract class BrowserSessions<Owner extends object> {
     };
   }
 
-  cookie(request: HttpRequest, name: CookieName): TokenCookie {
+  private cookie(request: HttpRequest, name: CookieName) {
     return new TokenCookie(`usher${this.home.replace('/', '-')}-${name}`, this.originOf(request).startsWith('https:'));
   }
 
   /** The field that protects a form before the sign-in. */
-  formField({ request, reply, path }: Visit): Html {
+  formField({ request, reply, path }: Visit) {
     const browser = this.cookie(request, 'form').ensure(request.headers, reply);
     return hiddenField(FORM_FIELD, seal(browser, path));
   }
 
   /** Whether this browser got the form with these fields before the sign-in, from this page. */
-  isOwnForm({ request, path }: Visit, fields: Texts): boolean {
+  isOwnForm({ request, path }: Visit, fields: Texts) {
     const browser = this.read(request, 'form');
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD]);
   }
 
   /** Throws 403 for a form that is not {@link isOwnForm}. */
-  protected checkForm(visit: Visit, fields: Texts): void {
+  protected checkForm(visit: Visit, fields: Texts) {
     if (!this.isOwnForm(visit, fields)) throw refused();
   }
 
@@ -130,7 +125,7 @@ export abstract class BrowserSessions<Owner extends object> {
    * Throws 403 for a request from a page of another site. `needsPage`: also for one that does not say which page sent it,
    * as every browser does for a request that writes, but no program.
    */
-  checkPage(request: HttpRequest, needsPage = true): void {
+  checkPage(request: HttpRequest, needsPage = true) {
     const { origin, referer, 'sec-fetch-site': site } = request.headers;
     const address = origin ?? referer;
     const own = this.originOf(request);
@@ -161,8 +156,6 @@ export abstract class BrowserSessions<Owner extends object> {
 }
 
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
-
-export const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
 
 /** What a page does by itself, such as refreshing, does not extend the session. */
 const isUse = (request: FastifyRequest) =>

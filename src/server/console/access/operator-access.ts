@@ -8,14 +8,14 @@ import { html } from '../../../http/html.js';
 import { hiddenField, passwordField, type Texts } from '../../../http/pages/fields.js';
 import { setViewer, type Viewer } from '../../../http/pages/form.js';
 import { notice } from '../../../http/pages/parts.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { unauthorized, unprocessable } from '../../../http/problem.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
+import { forbidden, unauthorized, unprocessable } from '../../../http/problem.js';
 import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { OPS_HEADERS, OPS_SITE, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import { wantsPage } from '../frame/pages.js';
-import { BrowserSessions, forbidden, SAFE_METHODS } from './browser-sessions.js';
+import { BrowserSessions, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also accepts METRICS_USER and METRICS_PASSWORD, which no other path accepts. */
 const METRICS_PATH = '/ops/metrics';
@@ -40,7 +40,7 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
       path: SIGN_IN_PATH,
       show: (visit) => {
         const returnTo = returnPath(visit.query.return_to);
-        return visit.viewer ? returnTo : this.signInPage(visit, { returnTo, name: '' });
+        return visit.viewer ? returnTo : this.signInPage(visit, returnTo);
       },
       actions: {
         'sign-in': {
@@ -121,7 +121,7 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
   }
 
   /** A browser that opens a page is redirected to the sign-in; any other request is answered 401. */
-  private async askToSignIn(request: FastifyRequest, reply: FastifyReply): Promise<false> {
+  private async askToSignIn(request: FastifyRequest, reply: FastifyReply) {
     if (SAFE_METHODS.includes(request.method) && wantsPage(request)) {
       void reply.redirect(`${SIGN_IN_PATH}?${new URLSearchParams({ return_to: request.url })}`, 303);
       return false;
@@ -141,10 +141,10 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
       );
   }
 
-  private async signIn(fields: Texts, visit: Visit): Promise<View | string> {
+  private async signIn(fields: Texts, visit: Visit) {
     const { request, reply } = visit;
-    const { name: given = '', password = '' } = fields;
-    const name = given.trim();
+    const { password = '' } = fields;
+    const name = (fields.name ?? '').trim();
     const returnTo = returnPath(fields.return_to);
     const isValid = this.isOwnForm(visit, fields);
     const known = this.read(request, 'known');
@@ -153,7 +153,7 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
       const fault = isValid
         ? 'The name or the password is wrong.'
         : 'This form is no longer valid. Sign in again; your browser must accept cookies of this server.';
-      return { ...this.signInPage(visit, { returnTo, name, fault }), status: 403 };
+      return { ...this.signInPage(visit, returnTo, name, fault), status: 403 };
     }
     await this.begin(request, reply, begun);
     if (begun.failures === 0) return returnTo;
@@ -162,10 +162,7 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
     return { title: 'Signed in', body };
   }
 
-  private signInPage(
-    visit: Visit,
-    { returnTo, name, fault }: { returnTo: string; name: string; fault?: string },
-  ): View {
+  private signInPage(visit: Visit, returnTo: string, name = '', fault?: string) {
     const body = html`${fault && notice('bad', fault)}
       <form method="post" action="${SIGN_IN_PATH}" class="change">
         ${this.formField(visit)} ${hiddenField('return_to', returnTo)}

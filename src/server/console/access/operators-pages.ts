@@ -4,10 +4,10 @@ import { conflict } from '../../../http/problem.js';
 import { MAX_OPERATOR_NAME_LENGTH, type Operator, type OperatorRole } from '../../../operators/operator.entity.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { randomAlphanumeric } from '../../../values/identifier.js';
-import { type Field, hrefOf } from '../../../http/pages/fields.js';
+import { hrefOf } from '../../../http/pages/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
 import { listPage } from '../../../http/pages/list.js';
-import { definePage, type View, type Visit } from '../../../http/pages/site.js';
+import { definePage, type Visit } from '../../../http/pages/site.js';
 import { copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
 
 const PATH = '/ops/operators';
@@ -128,10 +128,10 @@ export class OperatorsPages {
   ];
 }
 
-const roleField = (value: OperatorRole): Field => ({ name: 'role', label: 'Role', value, options: ROLES });
+const roleField = (value: OperatorRole) => ({ name: 'role', label: 'Role', value, options: ROLES });
 
 /** Makes a password, and is the only page that shows it. */
-async function newPassword(save: (password: string) => Promise<Operator>, status = 200): Promise<View> {
+async function newPassword(save: (password: string) => Promise<Operator>, status = 200) {
   const password = randomAlphanumeric(PASSWORD_LENGTH);
   const { name, role } = await save(password);
   const body = html`${notice('warning', 'Copy the password now. It is not shown again.')}

@@ -8,7 +8,7 @@ import { type Column, notice, time } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { CachedQueries } from '../../health/cached-query.js';
 import { ClientDirectory } from '../clients/clients-data.js';
-import { clientLink, webhookLink } from '../frame/links.js';
+import { clientLink, memberLink, webhookLink } from '../frame/links.js';
 import { type AuditCriteria, AuditSearch, kindAndId, type ListedEvent } from './audit-search.js';
 
 const AUDIT_PATH = '/ops/audit';
@@ -45,7 +45,7 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
 };
 
 /** What somebody did, in words, such as `created a client`. */
-const actionWords = (action: AuditAction): string =>
+const actionWords = (action: AuditAction) =>
   ACTIONS[action] ?? action.replace(/^(client|member|queue)\.(\w+)$/, '$2 a $1').replace(/[.-]/g, ' ');
 
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
@@ -143,15 +143,17 @@ function actorLink({ actor, names }: ListedEvent) {
 function subjectLink({ subject, names }: ListedEvent) {
   if (subject === null) return null;
   const [kind, id] = kindAndId(subject);
-  const link = linkOf(kind, id, names.get(subject));
+  const link = linkOf(kind, id, names);
   return link === null ? subject : html`<span class="dim">${kind}</span> ${link}`;
 }
 
-/** `name`: of a client or a member. An erased one has neither a name nor a page. */
-function linkOf(kind: string, id: string, name: string | undefined) {
-  if (name !== undefined) return kind === 'client' ? clientLink({ id, name }) : pathLink(`/ops/members/${id}`, name);
+/** An erased client or member has neither a name nor a page. */
+function linkOf(kind: string, id: string, names: ListedEvent['names']) {
+  const name = names.get(`${kind}:${id}`);
+  if (name !== undefined) return (kind === 'client' ? clientLink : memberLink)({ id, name });
   if (kind === 'webhook' && ID.test(id)) return webhookLink(id);
   if (kind === 'resend') return pathLink(`/ops/resends/${encodeURIComponent(id)}`, 'progress');
+  if (kind === 'request' && ID.test(id)) return pathLink(`/ops/resends/${id}`, 'a request for many');
   if (kind === 'queue')
     return pathLink(id === 'all' ? '/ops/queues' : `/ops/queues/queue/${encodeURIComponent(id)}`, id);
   return kind === 'operator' ? pathLink('/ops/operators', id) : null;
@@ -179,11 +181,10 @@ const WORDS: Record<string, string> = {
 /** `tokensRevoked` as `tokens revoked`. */
 const words = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
+/** What the details are the ids of. */
+const KINDS: Record<string, string> = { client: 'client', resentAs: 'webhook', request: 'request' };
+
 function valueOf(name: string, value: AuditDetail[string], names: ListedEvent['names']) {
   const text = typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);
-  const client = names.get(`${name}:${text}`);
-  if (name === 'client' && client !== undefined) return clientLink({ id: text, name: client });
-  if (name === 'resentAs' && ID.test(text)) return webhookLink(text);
-  if (name === 'request' && ID.test(text)) return pathLink(`/ops/resends/${text}`, 'a request for many');
-  return html`${text}`;
+  return linkOf(KINDS[name] ?? '', text, names) ?? text;
 }

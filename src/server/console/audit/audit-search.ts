@@ -35,39 +35,30 @@ export class AuditSearch {
 
   /** The ids of the events that match all criteria; null matches any. `after`: only events older than this id are found. */
   async find(
-    {
-      since = null,
-      until = null,
-      actor = null,
-      action = null,
-      subject = null,
-    }: Partial<Filter<AuditCriteria>['values']>,
+    { since = null, until = null, actor, action, subject }: Partial<Filter<AuditCriteria>['values']>,
     { after, most }: Omit<Part, 'order'>,
   ): Promise<Found<string>> {
-    const [from, end] = [since, until].map((ms) => (ms === null ? null : firstIdAt(this.options.environment, ms)));
-    const index = dialectOf(this.dataSource).byIndex(subject === null ? 'PRIMARY' : 'usher_audit_event_subject');
-    const source = async (before: string | null, count: number): Promise<string[]> => {
-      const { rows } = await runSql(this.dataSource, (parameter) => {
+    const { manager } = this.dataSource;
+    const [from, end] = [since, until].map((ms) => firstIdAt(this.options.environment, ms));
+    const index = dialectOf(manager).byIndex(subject ? 'usher_audit_event_subject' : 'PRIMARY');
+    const source = async (before: string | null, count: number) => {
+      const { rows } = await runSql(manager, (parameter) => {
         // Every id is greater than an empty text.
-        const comparisons = { 'subject =': subject, 'id <': before, 'id >=': from ?? '' };
-        const conditions = [...compared(comparisons, parameter), ...compared({ 'id <': end }, parameter)].join(' AND ');
-        return `SELECT id FROM ${tableOf(this.dataSource, AuditEvent)} ${index} WHERE ${conditions} ORDER BY id DESC LIMIT ${count}`;
+        const conditions = compared({ 'subject =': subject, 'id <': before, 'id >=': from ?? '' }, parameter);
+        return `
+          SELECT id FROM ${tableOf(manager, AuditEvent)} ${index} WHERE ${conditions.join(' AND ')}
+          ORDER BY id DESC LIMIT ${count}`;
       });
       return rows.map(({ id }) => String(id));
     };
-    const { manager } = this.dataSource;
-    const conditions = { ...(actor !== null && { actor: actorCondition(actor) }), ...(action !== null && { action }) };
-    const fitting = async (ids: string[]): Promise<string[]> => {
+    const conditions = { ...(actor && { actor: actorCondition(actor) }), ...(action && { action }) };
+    const fitting = async (ids: string[]) => {
       const where = { id: In(ids), ...conditions };
       const found = await manager.find(AuditEvent, { select: { id: true }, where, order: { id: 'DESC' } });
       return found.map(({ id }) => id);
     };
-    const { ids, ...rest } = await boundedSearch({
-      source,
-      fitting: actor === null && action === null ? null : fitting,
-      before: after !== null && ID.test(after) ? after : null,
-      most,
-    });
+    const [before = null] = [ID.test(after ?? '') && after, end].filter((id) => typeof id === 'string').sort();
+    const { ids, ...rest } = await boundedSearch({ source, fitting: actor || action ? fitting : null, before, most });
     return { rows: ids, ...rest };
   }
 
@@ -78,9 +69,7 @@ export class AuditSearch {
     const named = events
       .flatMap(({ actor, subject, detail }) => [actor, subject ?? '', `client:${String(detail.client)}`])
       .map(kindAndId);
-    const idsOf = (...kinds: string[]) => [
-      ...new Set(named.flatMap(([kind, id]) => (kinds.includes(kind) ? [id] : []))),
-    ];
+    const idsOf = (...kinds: string[]) => named.flatMap(([kind, id]) => (kinds.includes(kind) ? id : []));
     const [clients, members] = await Promise.all([
       clientNames(manager, idsOf('client')),
       manager.find(Member, { select: { id: true, name: true }, where: { id: In(idsOf('member', 'owner')) } }),
@@ -97,7 +86,7 @@ const actorCondition = (actor: string) =>
   /^[a-z-]+$/.test(actor) ? Or(Equal(actor), Like(`${actor}:%`)) : Equal(actor);
 
 /** The kind and the id in an actor or a subject. The id may contain a colon itself. */
-export function kindAndId(text: string): [kind: string, id: string] {
+export function kindAndId(text: string) {
   const [kind = '', id = ''] = text.split(/:(.*)/s);
-  return [kind, id];
+  return [kind, id] as const;
 }

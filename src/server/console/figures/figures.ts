@@ -9,17 +9,17 @@ export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
 /** A time span for people: `45 ms`, `1.2 s`, `3 min`, `1.5 h`. */
-export function shownMs(ms: number): string {
+export function shownMs(ms: number) {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < MINUTE_MS) return `${oneDecimal(ms / 1_000)} s`;
   return ms < HOUR_MS ? `${oneDecimal(ms / MINUTE_MS)} min` : `${oneDecimal(ms / HOUR_MS)} h`;
 }
 
-export const shownQuantile = (value: Quantile | null | undefined): string =>
+export const shownQuantile = (value: Quantile | null | undefined) =>
   value ? `${value.isMore ? 'over ' : ''}${shownMs(value.ms)}` : '–';
 
 /** A part of a whole as a percentage: 100 % or 0 % only if it is exactly that. */
-export function ratio(part: number | null): string {
+export function ratio(part: number | null) {
   if (part === null) return '–';
   if (part > 0.999 && part < 1) return '99.9 %';
   if (part > 0 && part < 0.001) return '0.1 %';
@@ -35,28 +35,22 @@ function shownTime(startsAt: number, periodMs: number) {
 
 const oneDecimal = (value: number) => String(Math.round(value * 10) / 10);
 
-/** A span of time until now, as periods of one length. */
-export interface Range {
-  /** In the address of a page. */
-  key: string;
-  name: string;
-  periodMs: number;
-  periods: number;
-}
+/** A span of time until now, as periods of one length. `key`: in the address of a page. */
+export type Range = typeof LAST_DAY;
 
-const LAST_DAY: Range = { key: '24h', name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
+const LAST_DAY = { key: '24h', name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
 
-export const RANGES: Range[] = [
+export const RANGES = [
   { key: '1h', name: 'Last hour', periodMs: 5 * MINUTE_MS, periods: 12 },
   LAST_DAY,
   { key: '7d', name: 'Last 7 days', periodMs: 6 * HOUR_MS, periods: 28 },
   { key: '30d', name: 'Last 30 days', periodMs: DAY_MS, periods: 30 },
 ];
 
-export const rangeOf = ({ range }: Texts): Range => RANGES.find(({ key }) => key === range) ?? LAST_DAY;
+export const rangeOf = ({ range }: Texts) => RANGES.find(({ key }) => key === range) ?? LAST_DAY;
 
 /** For figures that are counted by hour: the last hour becomes the present hour and the one before. */
-export const inHours = (range: Range): Range =>
+export const inHours = (range: Range) =>
   range.periodMs < HOUR_MS ? { ...range, periodMs: HOUR_MS, periods: 2 } : range;
 
 export const rangeLinks = (path: string, current: Range) =>
@@ -68,29 +62,20 @@ export const rangeLinks = (path: string, current: Range) =>
     )}
   </nav>`;
 
-export interface Point {
-  begin: string;
-  /** The figures are calculated from these. */
-  sums: Sums;
-  figures: Figures;
-}
+export type Point = ReturnType<typeof pointsOf>[number];
 
 /** When the first period of a range begins. The last one is the period that runs now. */
-export const beginOf = ({ periodMs, periods }: Range, now: number): number =>
-  now - (now % periodMs) - (periods - 1) * periodMs;
+export const beginOf = ({ periodMs, periods }: Range, now: number) => now - (now % periodMs) - (periods - 1) * periodMs;
 
 /** The points of a range that ends at `now`, made of the sums of its periods. */
-export function pointsOf(range: Range, now: number, sums: Map<number, Sums>): Point[] {
-  const { periodMs, periods } = range;
-  const begin = beginOf(range, now);
-  return Array.from({ length: periods }, (_, index) => {
-    const startsAt = begin + index * periodMs;
-    const found = sums.get(startsAt) ?? {};
-    return { begin: shownTime(startsAt, periodMs), sums: found, figures: figuresOf([found]) };
+export const pointsOf = (range: Range, now: number, found: Map<number, Sums>) =>
+  Array.from({ length: range.periods }, (_, index) => {
+    const startsAt = beginOf(range, now) + index * range.periodMs;
+    const sums = found.get(startsAt) ?? {};
+    return { begin: shownTime(startsAt, range.periodMs), sums, figures: figuresOf([sums]) };
   });
-}
 
-export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.map(({ sums }) => sums));
+export const figuresOfPoints = (points: Point[]) => figuresOf(points.map(({ sums }) => sums));
 
 /** The shown figures, and those of the time before if they differ. */
 export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: Of) => string) {
@@ -114,12 +99,14 @@ export const ATTEMPTS: Columns<Compared<Pick<Figures, 'attempts' | 'failures' | 
 };
 
 /** The times below which 50 % and 95 % of the values are. */
+export const PARTS = ['p50', 'p95'] as const;
+
 export const quantileColumns = <Row>(
   prefix: string,
   of: (figures: Row) => Figures['duration'],
 ): Columns<Compared<Row>> =>
   Object.fromEntries(
-    (['p50', 'p95'] as const).map((name) => [
+    PARTS.map((name) => [
       prefix + name,
       {
         value: ({ figures }) => of(figures)[name]?.ms ?? null,
@@ -129,22 +116,19 @@ export const quantileColumns = <Row>(
   );
 
 /** The numbers of a chart as a table. Periods in which nothing happened are left out. */
-export function figuresTable(points: Point[]) {
-  const shown = points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0);
-  const numbers = table<Point>(
-    {
-      'Start (UTC)': 'begin',
-      ...ATTEMPTS,
-      ...quantileColumns('Attempt ', ({ duration }) => duration),
-      Delivered: { number: ({ figures }) => figures.delivered },
-      'Ended FAILED': { number: ({ figures }) => figures.endedFailed },
-      ...quantileColumns('Receipt ', ({ receipt }) => receipt),
-    },
-    shown,
-    'There were no attempts.',
-  );
-  return html`<details>
+export const figuresTable = (points: Point[]) =>
+  html`<details>
     <summary>Numbers</summary>
-    ${numbers}
+    ${table<Point>(
+      {
+        'Start (UTC)': 'begin',
+        ...ATTEMPTS,
+        ...quantileColumns('Attempt ', ({ duration }) => duration),
+        Delivered: { number: ({ figures }) => figures.delivered },
+        'Ended FAILED': { number: ({ figures }) => figures.endedFailed },
+        ...quantileColumns('Receipt ', ({ receipt }) => receipt),
+      },
+      points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0),
+      'There were no attempts.',
+    )}
   </details>`;
-}

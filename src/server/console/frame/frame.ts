@@ -24,7 +24,7 @@ export const PASSWORD_PATH = '/ops/password';
 /** A refresh that a page makes by itself has this header. */
 export const LIVE_HEADER = 'usher-live';
 
-const KEPT = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+const KEPT = 'public, max-age=31536000, immutable';
 
 /** A file of the console's pages, which everybody may read. Its address has its hash, so browsers ask for it once. */
 class Asset {
@@ -40,9 +40,9 @@ class Asset {
   }
 
   /** Only the exact address is cached: during an upgrade, a page of another version may ask for a different file. */
-  async send(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async send(reply: FastifyReply): Promise<void> {
     this.answer ??= StaticAnswer.of(this.type, this.text);
-    (await this.answer).send(request, reply, request.url === this.address ? KEPT : {});
+    (await this.answer).send(reply, reply.request.url === this.address ? KEPT : undefined);
   }
 }
 

@@ -11,7 +11,8 @@ import type { DataSource } from 'typeorm';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { databaseNow, isDuplicate } from '../../../database/sql.js';
+import { databaseNow } from '../../../database/sql.js';
+import { insertIfAbsent } from '../../../database/statements/statement.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
 import { html } from '../../../http/html.js';
 import { FORM_AGE_MS } from '../../../http/pages/form.js';
@@ -33,7 +34,7 @@ export function mountSite(
   server.register((scope, _, done) => {
     if (check) scope.addHook('onRequest', check);
     scope.setErrorHandler((error, request, reply) => sendError(site, error, request, reply));
-    for (const asset of site.assets) scope.get(asset.path, (request, reply) => asset.send(request, reply));
+    for (const asset of site.assets) scope.get(asset.path, (_, reply) => asset.send(reply));
     for (const { path, ...rest } of pages) {
       const page = { ...rest, path: path.replace('~', site.home) };
       const route =
@@ -99,14 +100,8 @@ export class UsedForms implements SentForms {
 
   async use(form: string): Promise<boolean> {
     const { manager } = this.dataSource;
-    const row = { digest: digestToken(form), expiresAt: (await databaseNow(manager)) + FORM_AGE_MS };
-    try {
-      await manager.insert(UsedForm, row);
-      return true;
-    } catch (error) {
-      if (isDuplicate(error)) return false;
-      throw error;
-    }
+    const expiresAt = (await databaseNow(manager)) + FORM_AGE_MS;
+    return insertIfAbsent(manager, UsedForm, { digest: digestToken(form), expiresAt });
   }
 
   release(form: string): Promise<unknown> {

@@ -6,7 +6,6 @@ import type { Cluster, Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { ProcessList } from '../../../clients/keys/processes.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { clockOf } from '../../../database/database-clock.js';
 import { pendingMigrations, usherMigrations } from '../../../database/migrator.js';
 import { html } from '../../../http/html.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
@@ -57,11 +56,9 @@ export class HealthPages {
 
   private async readDatabase() {
     const startedAt = performance.now();
-    const [row] = await this.dataSource.query<{ version: string }[]>('SELECT VERSION() AS version');
+    const [{ version }] = await this.dataSource.query<[{ version: string }]>('SELECT VERSION() AS version');
     const answerMs = performance.now() - startedAt;
-    const { clockAheadMs } = await clockOf(this.dataSource);
-    const version = row?.version;
-    return { version, answerMs, clockAheadMs, missingMigrations: await pendingMigrations(this.dataSource) };
+    return { version, answerMs, missingMigrations: await pendingMigrations(this.dataSource) };
   }
 
   /** `version` is null if the queue is not on Redis. */
@@ -76,14 +73,14 @@ export class HealthPages {
     return { version: /redis_version:(\S+)/.exec(info)?.[1] ?? 'unknown', answerMs };
   }
 
-  private async readFreeDisk(): Promise<number | null> {
+  private async readFreeDisk() {
     if (this.config.database.kind !== 'embedded') return null;
     const { bavail, bsize } = await statfs(this.config.database.folder);
     return bavail * bsize;
   }
 }
 
-async function checked<T>(query: Promise<T>): Promise<{ answer?: T; reason?: string }> {
+async function checked<T>(query: Promise<T>) {
   try {
     return { answer: await withTimeout(query, ANSWER_MS) };
   } catch (error) {
@@ -94,7 +91,7 @@ async function checked<T>(query: Promise<T>): Promise<{ answer?: T; reason?: str
 }
 
 function healthPage(state: HealthState, config: Config) {
-  const { database, queue, processes, freeDisk } = state;
+  const { database, queue, queues, clock, processes, freeDisk } = state;
   const faults = faultsOf(state);
   const missing = database?.answer?.missingMigrations;
   const locations = locationsOf(config);
@@ -106,7 +103,7 @@ function healthPage(state: HealthState, config: Config) {
         ${facts({
           Usher: VERSION,
           'Node.js': process.version,
-          Database: database?.answer ? database.answer.version?.split(' on ')[0] : 'not known: it does not answer',
+          Database: database?.answer ? database.answer.version.split(' on ')[0] : 'not known: it does not answer',
           Redis: queue?.answer?.version,
         })}
       </section>
@@ -137,7 +134,7 @@ function healthPage(state: HealthState, config: Config) {
         ${facts({
           Machine: `${hostname()}, process ${process.pid}`,
           'Runs for': duration(process.uptime() * 1_000),
-          Clock: database?.answer && shownClock(database.answer.clockAheadMs),
+          Clock: clock && shownClock(clock.clockAheadMs),
           Memory: `${shownSize(process.memoryUsage.rss())}; heap ${shownSize(used_heap_size)} of ${shownSize(heap_size_limit)}`,
           'Memory of the machine': `${shownSize(freemem())} free of ${shownSize(totalmem())}`,
           Load: `${loadavg()[0]?.toFixed(2)} on ${cpus().length} processor(s)`,
@@ -145,12 +142,12 @@ function healthPage(state: HealthState, config: Config) {
       </section>
     </div>
     <h2>Queues</h2>
-    ${state.queues ? queueTable(state.queues) : emptyState('The queue does not answer, so its jobs are not known.')}
+    ${queues ? queueTable(queues) : emptyState('The queue does not answer, so its jobs are not known.')}
     <h2>Processes</h2>
     ${processTable(state)}
     <details>
       <summary>Settings of this process, without its secrets</summary>
-      ${settingsTable(config, locations)}
+      ${settingsTable(config)}
     </details>`;
 }
 
@@ -181,8 +178,9 @@ function processTable({ processes, ownId }: HealthState) {
     </p>`;
 }
 
-function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof locationsOf>) {
+function settingsTable(config: Config) {
   const { texts, queuePrefix, contactMessages, unsafeDefaults } = config;
+  const { unencrypted, webhookProxy } = locationsOf(config);
   return facts({
     ...texts,
     QUEUE_PREFIX: queuePrefix,
@@ -199,13 +197,13 @@ const MAX_CLOCK_MS = 5_000;
 const MIN_FREE_DISK = 1_000_000_000;
 
 function faultsOf(state: HealthState) {
-  const { database, freeDisk, ownId } = state;
+  const { database, clock, freeDisk, ownId } = state;
   const processes = state.processes?.processes ?? [];
   const alive = processes.filter(({ isAlive }) => isAlive);
   const silent = processes.filter(({ isAlive }) => !isAlive);
   const versions = [...new Set(alive.map(({ version }) => version))].sort();
   const missing = database?.answer?.missingMigrations ?? [];
-  const own = database?.answer ? [{ ...database.answer, name: 'This process' }] : [];
+  const own = clock ? [{ ...clock, name: 'This process' }] : [];
   const wrongClocks = [...own, ...alive.filter(({ id }) => id !== ownId)].filter(
     ({ clockAheadMs }) => Math.abs(clockAheadMs) > MAX_CLOCK_MS,
   );

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { DataSource, SelectQueryBuilder } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { html } from '../../../http/html.js';
@@ -8,50 +8,21 @@ import { MembersService } from '../../../members/members.service.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { hrefOf, passwordField, searchField } from '../../../http/pages/fields.js';
-import { type Found, listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
+import { listPage, MAX_COUNTED, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
-import { definePage } from '../../../http/pages/site.js';
+import { definePage, type Visit } from '../../../http/pages/site.js';
 import { notFound } from '../../../http/problem.js';
 import { ID } from '../../../values/identifier.js';
 import { clientLink, memberLink } from '../frame/links.js';
 
 const PATH = '/ops/members';
 
-/** Finds the built-in members by id, or by the beginning of their name, which the index of names finds. */
-@Injectable()
-export class MemberDirectory {
-  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
-
-  /** Throws 404 if there is no member with this id. */
-  async get(id: string): Promise<Member> {
-    const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
-    if (!member) throw notFound('there is no such member');
-    return member;
-  }
-
-  /** Those whose name begins with `query`; all members if it is empty. */
-  found(query: string | null): SelectQueryBuilder<Member> {
-    const prefix = (query ?? '').toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`);
-    const found = this.dataSource.manager.createQueryBuilder(Member, 'member');
-    return found.where('member.name LIKE :prefix', { prefix: `${prefix}%` });
-  }
-
-  /** The same members by name. `after`: the part begins behind this name. */
-  async page(query: string | null, { after, most }: Omit<Part, 'order'>): Promise<Found<Member>> {
-    const found = this.found(query)
-      .andWhere('member.name > :after', { after: after ?? '' })
-      .orderBy('member.name')
-      .limit(most + 1);
-    return partOf(await found.getMany(), most, ({ name }) => name);
-  }
-}
-
 /** The built-in members. The server has no others: only an application that embeds Usher can have members of its own. */
 @Injectable()
 export class MembersPages {
   constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly members: MembersService,
-    private readonly directory: MemberDirectory,
     private readonly applications: ConnectedApplications,
   ) {}
 
@@ -61,8 +32,14 @@ export class MembersPages {
       title: 'Members',
       noun: 'member',
       fields: { q: searchField('Name') },
-      read: ({ values }, part) => this.directory.page(values.q, part),
-      count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
+      read: async ({ values }, { after, most }) => {
+        const found = membersNamed(this.dataSource.manager, values.q)
+          .andWhere('member.name > :after', { after: after ?? '' })
+          .orderBy('member.name')
+          .limit(most + 1);
+        return partOf(await found.getMany(), most, ({ name }) => name);
+      },
+      count: ({ values }) => boundedCount(membersNamed(this.dataSource.manager, values.q), MAX_COUNTED),
       columns: {
         Member: { value: 'name', cell: memberLink },
         State: STATE,
@@ -93,9 +70,9 @@ export class MembersPages {
     }),
     definePage({
       path: `${PATH}/:id`,
-      read: async ({ id }) => ({
-        member: await this.directory.get(id),
-        applications: await this.applications.list(id),
+      read: async (visit) => ({
+        member: await this.of(visit),
+        applications: await this.applications.list(visit.id),
       }),
       show: (visit, { member: { id, name, createdAt, disabledAt }, applications }) => ({
         title: name,
@@ -137,8 +114,8 @@ export class MembersPages {
           fields: () => [passwordField('New password', PASSWORD_HINT)],
           hint: 'This ends the member’s sessions, and withdraws the access of all applications.',
           done: 'The password is set.',
-          run: async ({ password = '' }, { id, actor }) =>
-            this.members.setPassword((await this.directory.get(id)).name, password, actor),
+          run: async ({ password = '' }, visit) =>
+            this.members.setPassword((await this.of(visit)).name, password, visit.actor),
         },
         disable: {
           button: 'Disable the member',
@@ -146,16 +123,33 @@ export class MembersPages {
           kind: 'danger',
           confirm: 'The member cannot sign in any more',
           done: 'The member is disabled.',
-          run: async (_, { id, actor }) => this.members.setDisabled((await this.directory.get(id)).name, true, actor),
+          run: (_, visit) => this.setDisabled(visit, true),
         },
         enable: {
           button: 'Enable the member',
           done: 'The member is enabled.',
-          run: async (_, { id, actor }) => this.members.setDisabled((await this.directory.get(id)).name, false, actor),
+          run: (_, visit) => this.setDisabled(visit, false),
         },
       },
     }),
   ];
+
+  /** Throws 404 if there is no member with the id in the address. */
+  private async of({ id }: Visit) {
+    const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
+    if (!member) throw notFound('there is no such member');
+    return member;
+  }
+
+  private async setDisabled(visit: Visit, disabled: boolean) {
+    return this.members.setDisabled((await this.of(visit)).name, disabled, visit.actor);
+  }
+}
+
+/** The members whose name begins with `query`, which the index of names finds; all members if it is empty. */
+export function membersNamed(manager: EntityManager, query: string | null) {
+  const prefix = (query ?? '').toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`);
+  return manager.createQueryBuilder(Member, 'member').where('member.name LIKE :prefix', { prefix: `${prefix}%` });
 }
 
 const NAME = {

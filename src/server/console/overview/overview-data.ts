@@ -8,7 +8,7 @@ import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
 import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
-import { DeliveryPause, type PauseSubject, Webhook } from '../../../webhooks/webhook.entity.js';
+import { DeliveryPause, Webhook } from '../../../webhooks/webhook.entity.js';
 import { CachedQueries, CachedQuery } from '../../health/cached-query.js';
 import { beginOf, DAY_MS, inHours, pointsOf, type Range } from '../figures/figures.js';
 
@@ -18,9 +18,8 @@ export interface NamedClient {
   name: string | undefined;
 }
 
-export type Losses = Awaited<ReturnType<OverviewData['readLosses']>>;
 /** A client that has lost notifications in a range, or whose receivers fail at present. */
-export type FailingClient = Losses['clients'][number];
+export type FailingClient = Awaited<ReturnType<OverviewData['readLosses']>>['clients'][number];
 
 /** Pending notifications that are counted by client; each costs a look at its row. */
 export const MAX_PENDING = 10_000;
@@ -30,7 +29,7 @@ const MAX_COUNTED = 50;
 const MAX_HOSTS = 500;
 const WEEK_MS = 7 * DAY_MS;
 
-export const isAlarming = ({ alarmEndedAt }: FailingHost): boolean => alarmEndedAt === null;
+export const isAlarming = ({ alarmEndedAt }: FailingHost) => alarmEndedAt === null;
 
 /** What the overview shows of the database. Each query is cached, and null while the database does not answer. */
 @Injectable()
@@ -92,32 +91,35 @@ export class OverviewData {
     const ids = [...new Set([...counted, ...failing.map(({ clientId }) => clientId)])];
     const before = await this.figures.endedFailed(hour - WEEK_MS, now - WEEK_MS, ids);
     const lost = await this.search.lost(counted, since);
-    const subjects = ids.map((id): PauseSubject => `client:${id}`);
-    const paused = await this.manager.findBy(DeliveryPause, { subject: In(subjects), resumedAt: IsNull() });
-    const rows = ids.map((clientId) => ({
-      clientId,
-      /** FAILED notifications that were not sent again. `isCapped`: further ones were not looked at. */
-      ...(lost.get(clientId) ?? { lost: 0, isCapped: counted.length === MAX_COUNTED && !ended.has(clientId) }),
-      /** How many ended FAILED, and how many a week before, as far as figures are kept. */
-      ended: ended.get(clientId) ?? 0,
-      before: before.get(clientId) ?? 0,
-      hosts: failing.filter((host) => host.clientId === clientId),
-      isPaused: paused.some(({ subject }) => subject === `client:${clientId}`),
-    }));
-    const shown = rows.filter(({ lost, isCapped, hosts }) => lost > 0 || isCapped || hosts.some(isAlarming));
+    const paused = await this.manager.findBy(DeliveryPause, {
+      subject: In(ids.map((id) => `client:${id}` as const)),
+      resumedAt: IsNull(),
+    });
+    const rows = ids.map((clientId) => {
+      const hosts = failing.filter((host) => host.clientId === clientId);
+      return {
+        clientId,
+        range: range.key,
+        since,
+        until: now,
+        /** FAILED notifications that were not sent again. `isCapped`: further ones were not looked at. */
+        ...(lost.get(clientId) ?? { lost: 0, isCapped: counted.length === MAX_COUNTED && !ended.has(clientId) }),
+        /** How many ended FAILED, and how many a week before, as far as figures are kept. */
+        ended: ended.get(clientId) ?? 0,
+        before: before.get(clientId) ?? 0,
+        hosts,
+        alarming: hosts.filter(isAlarming).map(({ host }) => host),
+        isPaused: paused.some(({ subject }) => subject === `client:${clientId}`),
+      };
+    });
+    const shown = rows.filter(({ lost, isCapped, alarming }) => lost > 0 || isCapped || alarming.length > 0);
     const clients = await withClients(this.manager, shown);
-    return {
-      clients: clients.sort((one, other) => other.lost - one.lost || other.ended - one.ended),
-      since,
-      until: now,
-    };
+    return { clients: clients.sort((one, other) => other.lost - one.lost || other.ended - one.ended), since };
   }
 }
 
-export async function withClients<Row extends { clientId: string }>(
-  manager: EntityManager,
-  rows: Row[],
-): Promise<(Row & { client: NamedClient })[]> {
+/** The rows with the names of their clients. */
+export async function withClients<Row extends { clientId: string }>(manager: EntityManager, rows: Row[]) {
   const names = await clientNames(
     manager,
     rows.map(({ clientId }) => clientId),

@@ -10,26 +10,26 @@ import type { Due } from '../../../webhooks/usher-health.js';
 import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
 import { charts } from '../figures/charts.js';
-import { figuresOfPoints, type Range, rangeLinks, rangeOf, ratio, shownMs, shownQuantile } from '../figures/figures.js';
-import { hiddenFields, inputField } from '../../../http/pages/fields.js';
-import { definePage, type View, type Visit } from '../../../http/pages/site.js';
-import { emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
+import {
+  figuresOfPoints,
+  type Range,
+  rangeLinks,
+  rangeOf,
+  ratio,
+  shownMs,
+  shownQuantile,
+  withChange,
+} from '../figures/figures.js';
+import { hiddenFields, hrefOf, inputField } from '../../../http/pages/fields.js';
+import { definePage, type Visit } from '../../../http/pages/site.js';
+import { emptyState, notice, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-list.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
-import { searchHref } from '../search/search-pages.js';
-import { isAlarming, MAX_PENDING, OverviewData } from './overview-data.js';
-import {
-  alarming,
-  atLeast,
-  failingTable,
-  type LossRow,
-  problemsOf,
-  queueTable,
-  shownCount,
-  type ShownQueue,
-  type State,
-} from './problems.js';
+import { type FailingClient, MAX_PENDING, OverviewData } from './overview-data.js';
+import { failure, problemsOf, queueTable, shownCount, type State } from './problems.js';
+
+const MAX_SHOWN = 50;
 
 type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
 
@@ -44,7 +44,7 @@ export class OverviewPages {
   ) {}
 
   readonly pages = [
-    definePage<LossRow>({
+    definePage<FailingClient>({
       path: '/ops',
       show: (visit) => this.show(visit),
       actions: {
@@ -59,7 +59,8 @@ export class OverviewPages {
         resend: {
           button: 'Send all of them again',
           kind: 'primary',
-          fields: ({ client, since, until }) => hiddenFields({ client: client.id, since, until }),
+          fields: ({ client, since, until }) =>
+            hiddenFields({ client: client.id, since: `${since}`, until: `${until}` }),
           answer: async ({ client: clientId = '', since = '', until = '' }, visit) => {
             // A form without its times selects nothing.
             const [from, to] = [Number(since) || Date.now(), Number(until) || 1];
@@ -69,8 +70,8 @@ export class OverviewPages {
         },
         acknowledge: {
           button: 'Acknowledge',
-          fields: (row) => [
-            ...hiddenFields({ client: row.client.id, range: row.range, hosts: alarming(row).join(' ') }),
+          fields: ({ client, range, alarming }) => [
+            ...hiddenFields({ client: client.id, range, hosts: alarming.join(' ') }),
             inputField({ name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true }),
           ],
           done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
@@ -80,7 +81,7 @@ export class OverviewPages {
             this.data.losses.clear();
           },
         },
-        ...pauseActions<LossRow>(
+        ...pauseActions<FailingClient>(
           'client',
           () => this.pauses,
           () => this.data.losses.clear(),
@@ -90,9 +91,9 @@ export class OverviewPages {
     }),
   ];
 
-  private async show(visit: Visit): Promise<View | string> {
+  private async show(visit: Visit) {
     const { q = '', ...given } = visit.refusal?.given ?? visit.query;
-    if (q !== '') return searchHref(q);
+    if (q !== '') return hrefOf('/ops/search', { q });
     const range = rangeOf(given);
     const state = await answersOf({ ...this.data.queries(range), ...this.backlog.queries });
     const queues = state.queues && (await Promise.all(state.queues.map((queue) => this.shown(queue))));
@@ -103,7 +104,7 @@ export class OverviewPages {
     };
   }
 
-  private async shown(depth: QueueDepth): Promise<ShownQueue> {
+  private async shown(depth: QueueDepth) {
     if (!depth.isPaused) return depth;
     const subjects = [`queue:${depth.queue}`, 'queue:all'];
     const found = await Promise.all(
@@ -121,7 +122,7 @@ function overview(visit: Visit, state: Overview) {
     <div class="actions">
       ${rangeLinks('/ops', range)} ${visit.mayChange && html`<a class="button" href="/ops/clients/new">New client</a>`}
     </div>
-    ${losses && losses.clients.length > 0 && failingTable(visit, range, losses)} ${totals(state)}
+    ${losses && losses.clients.length > 0 && failingTable(visit, losses.clients)} ${totals(state)}
     ${isNew ? nothingSent(state) : points && charts(points, 'Time to receipt', ({ receipt }) => receipt)}
     <div class="columns">
       <section>
@@ -139,7 +140,7 @@ function verdict(state: Overview, isNew: boolean) {
   const problems = problemsOf(state);
   const { losses, clientCount, range } = state;
   const clients = losses?.clients ?? [];
-  const failing = clients.filter(({ hosts }) => hosts.some(isAlarming)).length;
+  const failing = clients.filter(({ alarming }) => alarming.length > 0).length;
   const lost = clients.reduce((sum, client) => sum + client.lost, 0);
   const isCapped = clients.some((client) => client.isCapped);
   const who = failing === 0 ? 'No client fails' : `${failing} of ${clientCount ?? failing} clients fail`;
@@ -159,6 +160,39 @@ function verdict(state: Overview, isNew: boolean) {
         notice('good', 'Notifications reach their receivers. No fault is known.')
   }
   ${problems}`;
+}
+
+const atLeast = (count: number, isCapped: boolean) => `${count.toLocaleString('en')}${isCapped ? ' or more' : ''}`;
+
+/** What each client has lost, and what can be done about it. The client that has lost the most is first. */
+const failingTable = (visit: Visit, clients: FailingClient[]) =>
+  table<FailingClient>(
+    {
+      Client: ({ client, isPaused }) => html`${clientLink(client)} ${isPaused && statusBadge('paused')}`,
+      'Not delivered': {
+        number: (row) => html`<a href="${lostHref(row)}">${atLeast(row.lost, row.isCapped)}</a>`,
+      },
+      'Ended FAILED, a week before': { number: ({ ended, before }) => withChange(ended, before, String) },
+      Receivers: ({ hosts }) => html`${hosts.map((host) => html`<div>${failure(host)}</div>`)}`,
+      Actions: (row) => actions(visit, row),
+    },
+    clients.slice(0, MAX_SHOWN),
+  );
+
+const lostHref = ({ client, since }: FailingClient) =>
+  listHref({ client: client.id, status: 'UNRESOLVED', since: new Date(since).toISOString() });
+
+/** Each opens its form, except for the one that resumes. */
+function actions(visit: Visit, row: FailingClient) {
+  if (!visit.mayChange) return null;
+  const form = (name: string, summary: string) =>
+    html`<details>
+      <summary>${summary}</summary>
+      ${visit.form(name, row)}
+    </details>`;
+  return html`${row.lost > 0 && form('resend', 'Send again')}
+  ${row.alarming.length > 0 && form('acknowledge', 'Acknowledge')}
+  ${row.isPaused ? visit.form('resume', row) : form('pause', 'Pause')}`;
 }
 
 function totals({ due, points, losses }: Overview) {

@@ -11,7 +11,7 @@ import { sendProblem } from '../../../http/error-response.js';
 import { actorOf } from '../../../http/exchange.js';
 import { html } from '../../../http/html.js';
 import { viewerOf } from '../../../http/pages/form.js';
-import { Problem } from '../../../http/problem.js';
+import { forbidden } from '../../../http/problem.js';
 import { SANDBOX_QUEUE } from '../../../orders/sandbox/sandbox.module.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../../retention/purge.js';
@@ -88,8 +88,6 @@ function readable(problem: string) {
   return JSON.stringify({ ...members, error: members.title, message: members.detail });
 }
 
-const API = `${DASHBOARD_PATH}/api/queues`;
-
 /**
  * The writing routes of Bull Board that are allowed, and how the audit names them. All others are refused, also those
  * of a later version: they limit a queue, add jobs or schedules, or undo a pause without an operator noticing it.
@@ -120,9 +118,7 @@ const LIFTS_LIMIT: Record<string, (body: Record<string, unknown>) => boolean> = 
   'PUT /:queueName/rate-limit/release': () => true,
 };
 
-const REFUSAL = new Problem(
-  403,
-  'Forbidden',
+const REFUSAL = forbidden(
   'Usher does not allow this change, because it can stop deliveries unnoticed; pause the queue instead',
 );
 
@@ -134,7 +130,8 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
       return reply;
     }
     if (SAFE_METHODS.includes(request.method)) return;
-    const action = actionOf(request);
+    const route = `${request.method} ${(request.routeOptions.url ?? '').replace(`${DASHBOARD_PATH}/api/queues`, '')}`;
+    const action = actionOf(route, request.body);
     if (action === null) {
       sendProblem(reply, REFUSAL, null);
       return reply;
@@ -142,7 +139,7 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
     const { queueName, ...detail } = request.params as Record<string, string>;
     // Bull Board answers 404 for another queue.
     if (queueName !== undefined && !queues.includes(queueName)) return;
-    const operation = routeName(request)
+    const operation = route
       .split('/')
       .filter((segment) => /^[a-z]/.test(segment))
       .join(' ');
@@ -156,10 +153,7 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
 }
 
 /** Null: the change is refused. */
-function actionOf(request: FastifyRequest): AuditAction | null {
-  const route = `${request.method} ${routeName(request)}`;
-  const lifts = LIFTS_LIMIT[route]?.((request.body ?? {}) as Record<string, unknown>);
+function actionOf(route: string, body: unknown) {
+  const lifts = LIFTS_LIMIT[route]?.((body ?? {}) as Record<string, unknown>);
   return lifts || CHANGES.includes(route) ? 'queue.changed' : (PAUSES[route] ?? null);
 }
-
-const routeName = ({ routeOptions }: FastifyRequest) => (routeOptions.url ?? '').replace(API, '');

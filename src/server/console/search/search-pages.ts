@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { html } from '../../../http/html.js';
-import { hrefOf, isSearchable } from '../../../http/pages/fields.js';
+import { isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
@@ -14,14 +14,11 @@ import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/clients-data.js';
 import { rangeOf } from '../figures/figures.js';
 import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
-import { MemberDirectory } from '../members/members-pages.js';
+import { membersNamed } from '../members/members-pages.js';
 import { notificationTable } from '../notifications/notification-list.js';
 import { ReceiversData } from '../receivers/receivers-data.js';
 
-const PATH = '/ops/search';
 const MAX_FOUND = 50;
-
-export const searchHref = (query: string): string => hrefOf(PATH, { q: query });
 
 /** The search field of all pages. A notification, or a client named exactly, is opened at once if nothing else is found. */
 @Injectable()
@@ -30,14 +27,13 @@ export class SearchPages {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly webhooks: WebhookList,
     private readonly clients: ClientDirectory,
-    private readonly members: MemberDirectory,
     private readonly operators: OperatorsService,
     private readonly receivers: ReceiversData,
   ) {}
 
   readonly pages: Page[] = [
     {
-      path: PATH,
+      path: '/ops/search',
       show: async (visit) => {
         const { q: query = '' } = visit.query;
         const view = { title: 'Found', query };
@@ -46,7 +42,7 @@ export class SearchPages {
           this.webhooksFor(query),
           this.clients.search(query, MAX_FOUND),
           this.ordersFor(query),
-          this.members.page(query, { after: null, most: MAX_FOUND }),
+          membersNamed(this.dataSource.manager, query).orderBy('member.name').limit(MAX_FOUND).getMany(),
           this.operators.list(),
           this.receivers.lists.get(rangeOf({ range: '7d' })),
         ]);
@@ -55,7 +51,7 @@ export class SearchPages {
           Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
           Orders: orders.map(({ id, bookingId }) => html`${orderLink(orderKey(id))} booking ${bookingId}`),
           Receivers: (hosts ?? []).filter(({ host }) => host.includes(text)).map(({ host }) => receiverLink(host)),
-          Members: members.rows.map(memberLink),
+          Members: members.map(memberLink),
           Operators: operators
             .filter(({ name }) => name.toLowerCase().startsWith(text))
             .map(({ name }) => operatorLink(name)),
