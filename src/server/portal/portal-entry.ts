@@ -9,7 +9,7 @@ import { html } from '../../http/html.js';
 import { isSearchable, type Texts } from '../../http/pages/fields.js';
 import { setViewer } from '../../http/pages/form.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
-import type { Page, View, Visit } from '../../http/pages/site.js';
+import type { Page, Visit } from '../../http/pages/site.js';
 import { forbidden, tooManyRequests } from '../../http/problem.js';
 import { limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
@@ -91,7 +91,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     setViewer(request, client);
   }
 
-  private entry(visit: Visit): View {
+  private entry(visit: Visit) {
     const isMailed = this.options.contactMessages !== null;
     const body = html`<p>
         Ask your operator for a link${isMailed && ', or have one sent to the contact of the client'}.
@@ -101,7 +101,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
   }
 
   /** The answer does not reveal whether the client exists, because only a worker looks it up. */
-  private async ask(fields: Texts, visit: Visit): Promise<View> {
+  private async ask(fields: Texts, visit: Visit) {
     this.checkForm(visit, fields);
     const clientId = fields.client?.trim() ?? '';
     const address = limitKey(addressGroup(addressOf(visit.request) ?? ''));
@@ -117,7 +117,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     return { title: 'Check your mailbox', body };
   }
 
-  private async open(fields: Texts, visit: Visit): Promise<View | string> {
+  private async open(fields: Texts, visit: Visit) {
     const { request, reply, id: token } = visit;
     this.checkForm(visit, fields);
     const opened = await this.portals.open(token, addressOf(request));
