@@ -14,7 +14,7 @@ import { clientLink, receiverLink } from '../frame/links.js';
 import { isAlarming, type NamedClient } from './overview-data.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */
-export type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
+type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
 
 /** What tells whether something is wrong. Null: no answer in time. */
 export interface State extends Answers<Backlog['queries']> {
