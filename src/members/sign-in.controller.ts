@@ -9,6 +9,7 @@ import {
 } from '../auth/authorize/authorizations.js';
 import type { HttpRequest, HttpResponse } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
+import { formFields } from '../http/pages/form.js';
 import { type BrowserPage, link, PageRoute, seeOther, sendPage } from '../http/pages/page.js';
 import { nullForProblem } from '../http/problem.js';
 import { MemberSessions } from './member-sessions.js';
@@ -21,8 +22,6 @@ const SIGN_OUT = '/auth/sign-out';
 /** The pages of this server that a sign-in may lead to. Anything else would be an open redirector. */
 const RETURN_TO = /^\/auth\/(authorize\?[\x21-\x7e]*|connections)$/;
 const DEFAULT_RETURN = '/auth/connections';
-
-type SignInForm = Partial<Record<'form' | 'return_to' | 'decision' | 'name' | 'password', unknown>>;
 
 @Controller('auth')
 @UsherRoutes()
@@ -43,13 +42,12 @@ export class SignInController {
   @Post('sign-in')
   @PageRoute()
   async signIn(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
-    const { form, return_to, decision, name, password } = (request.body ?? {}) as SignInForm;
+    const { form, return_to, decision, name = '', password = '' } = formFields(request);
     this.site.forms.check(request.headers, SIGN_IN, form);
     const returnTo = returnPath(return_to);
     if (decision === 'decline')
       return this.responses.send(response, await this.authorizations.targetOf(queryOf(returnTo)), DECLINED);
-    const given = { name: textOf(name), password: textOf(password) };
-    const failures = await this.members.signIn(given, request, response);
+    const failures = await this.members.signIn({ name, password }, request, response);
     if (failures !== null) {
       // Earlier sign-in forms become invalid, because somebody else may have prepared one.
       this.site.forms.renew(response);
@@ -57,7 +55,7 @@ export class SignInController {
       if (failures === 0) return seeOther(response, next);
       return sendPage(response, this.site.brand, failuresPage(this.site, failures, next));
     }
-    await this.sendSignIn(request, response, { returnTo, name: given.name, isWrong: true });
+    await this.sendSignIn(request, response, { returnTo, name, isWrong: true });
   }
 
   @Get('sign-out')
@@ -71,7 +69,7 @@ export class SignInController {
   @Post('sign-out')
   @PageRoute()
   async signOut(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
-    const { form } = (request.body ?? {}) as SignInForm;
+    const { form } = formFields(request);
     this.site.forms.check(request.headers, SIGN_OUT, form);
     await this.members.signOut(request, response);
     this.site.forms.renew(response);
@@ -91,9 +89,8 @@ export class SignInController {
   }
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-const returnPath = (given: unknown): string => (RETURN_TO.test(textOf(given)) ? textOf(given) : DEFAULT_RETURN);
+const returnPath = (given: unknown): string =>
+  typeof given === 'string' && RETURN_TO.test(given) ? given : DEFAULT_RETURN;
 
 interface GivenSignIn {
   returnTo: string;

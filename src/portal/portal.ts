@@ -105,8 +105,10 @@ export class PortalLinks {
   }
 }
 
+/** The client whose portal it is, and whether this session may change something. */
 export interface PortalOwner {
-  client: Client;
+  clientId: string;
+  name: string;
   mayChange: boolean;
 }
 
@@ -168,7 +170,7 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
 
   protected async ownerOf({ clientId, mayChange }: PortalSession): Promise<PortalOwner | null> {
     const client = await this.dataSource.manager.findOneBy(Client, { id: clientId, disabledAt: IsNull() });
-    return client && { client, mayChange };
+    return client && { clientId, name: client.name, mayChange };
   }
 }
 

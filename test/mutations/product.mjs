@@ -229,8 +229,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a viewer changes what only operators may',
     file: 'src/server/console/access/operator-access.ts',
-    from: "if (operator?.role === 'viewer' && !OWN_PATHS.includes(request.routeOptions.url ?? ''))",
-    to: "if (operator?.role === 'viewer' && request.routeOptions.url === undefined)",
+    from: "if (operator?.mayChange === false && !OWN_PATHS.includes(request.routeOptions.url ?? ''))",
+    to: 'if (operator?.mayChange === false && request.routeOptions.url === undefined)',
     caughtBy: 'test/server/console/roles.spec.ts',
   },
   {
@@ -498,7 +498,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a link that lets see changes something',
     file: 'src/server/portal/portal-entry.ts',
-    from: 'if (!isRead && !mayChange && url !== SIGN_OUT_PATH)',
+    from: 'if (!isRead && !client.mayChange && url !== SIGN_OUT_PATH)',
     to: "if (!isRead && url === '')",
     caughtBy: 'test/server/portal/pages.spec.ts',
   },
@@ -512,7 +512,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a session that cannot be checked changes something',
     file: 'src/server/console/access/browser-sessions.ts',
-    from: 'const owner = SAFE_METHODS.includes(method) && this.remembered.get(key);',
+    from: 'const owner = SAFE_METHODS.includes(request.method) && this.remembered.get(key);',
     to: 'const owner = this.remembered.get(key);',
     caughtBy: 'test/server/console/access/unchecked-session.spec.ts',
   },

@@ -2,6 +2,7 @@ import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { logServerError, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
+import { formFields } from '../../http/pages/form.js';
 import { refused } from '../../http/pages/form-token.js';
 import { PageRoute, seeOther, sendPage } from '../../http/pages/page.js';
 import type { ResourceOwner } from '../../values/resource-owner.js';
@@ -58,8 +59,8 @@ export class AuthorizeController {
   async consent(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const browser = this.site.forms.sender(request.headers);
     const owner = await this.site.currentOwner(request);
-    const { form, decision } = (request.body ?? {}) as { form?: unknown; decision?: unknown };
-    if (!owner || typeof form !== 'string') throw refused();
+    const { form, decision } = formFields(request);
+    if (!owner || form === undefined) throw refused();
     const answered = await this.authorizations.answer({
       form,
       browser,
@@ -150,9 +151,9 @@ export class ConnectionsController {
   @Post()
   @PageRoute()
   async withdraw(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
-    const { form, client_id: clientId } = (request.body ?? {}) as { form?: unknown; client_id?: unknown };
+    const { form, client_id: clientId } = formFields(request);
     const owner = await this.site.currentOwner(request);
-    if (!owner || typeof clientId !== 'string') throw refused();
+    if (!owner || clientId === undefined) throw refused();
     this.site.forms.check(request.headers, purposeOf(owner.id), form);
     await this.applications.withdraw(owner.id, clientId, ownerActor(request, owner));
     seeOther(response, this.site.url(CONNECTIONS));

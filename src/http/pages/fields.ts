@@ -113,6 +113,8 @@ export const hiddenFields = (values: Texts) => Object.entries(values).map((field
 export interface FilterField<Value> {
   /** Null: the field is hidden. */
   label: string | null;
+  /** Whether it is hidden in the portal of a client. */
+  isForOperators?: boolean;
   /** The values to choose from, and their texts. */
   options?: Texts;
   /** Null if the text is not a value of the field. */
@@ -134,11 +136,8 @@ export interface Filter<Values> {
 }
 
 /** Reads a filter. It may have two times, `since` and `until`. */
-export function readFilter<Values extends object>(
-  fields: FilterFields<Values>,
-  input: Texts,
-  now: number,
-): Filter<Values> {
+export function readFilter<Values extends object>(fields: FilterFields<Values>, input: Texts): Filter<Values> {
+  const now = Date.now();
   const filter = { given: {}, values: {}, faults: {} } as Filter<Values>;
   for (const name in fields) {
     const text = input[name]?.trim() ?? '';
@@ -156,10 +155,17 @@ export function readFilter<Values extends object>(
 
 export const hasFault = ({ faults }: Pick<Filter<object>, 'faults'>): boolean => Object.keys(faults).length > 0;
 
-export function filterForm<Values>(path: string, fields: FilterFields<Values>, { given, faults }: Filter<Values>) {
+/** `clientId`: the client whose portal it is in; null in the console. */
+export function filterForm<Values>(
+  path: string,
+  fields: FilterFields<Values>,
+  { given, faults }: Filter<Values>,
+  clientId: string | null,
+) {
   const shown = (Object.keys(fields) as (keyof Values & string)[]).map((name) => {
-    const { label, options, list } = fields[name];
-    if (label === null) return given[name] !== '' && hiddenField(name, given[name]);
+    const { label, options, list, isForOperators } = fields[name];
+    if (label === null || (isForOperators && clientId !== null))
+      return given[name] !== '' && hiddenField(name, given[name]);
     const choices = options && { '': 'any', ...options };
     return inputField({ name, label, value: given[name], fault: faults[name], options: choices, list });
   });

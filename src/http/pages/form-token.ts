@@ -10,6 +10,7 @@ import { PageProblem } from './page.js';
 const TOKEN_LENGTH = 43;
 /** A token, or one that is sealed. */
 const VALUE = /^[\w.-]{43,130}$/;
+/** How long a form is valid before the sign-in. */
 const MAX_AGE_MS = 3_600_000;
 
 export const newToken = (): string => randomAlphanumeric(TOKEN_LENGTH);
@@ -77,8 +78,8 @@ export function seal(token: string, purpose: string): string {
   return `${message}.${macOf(token, purpose, message)}`;
 }
 
-/** Whether `sealed` was made by {@link seal} for this token and purpose within `maxAgeMs`. */
-export function isSealed(token: string, purpose: string, sealed: unknown, maxAgeMs: number): boolean {
+/** Whether `sealed` was made by {@link seal} for this token and purpose within `maxAgeMs`, by default an hour. */
+export function isSealed(token: string, purpose: string, sealed: unknown, maxAgeMs = MAX_AGE_MS): boolean {
   const [time = '', nonce = '', mac = ''] = typeof sealed === 'string' ? sealed.split('.') : [];
   const age = Math.abs(Date.now() - Number(time));
   return age < maxAgeMs && isSameText(mac, macOf(token, purpose, `${time}.${nonce}`));
@@ -119,7 +120,7 @@ export class FormTokens {
 
   /** Throws 403 unless `sealed` was made for this browser and this purpose in the last hour. */
   check(headers: IncomingHttpHeaders, purpose: string, sealed: unknown): void {
-    if (!isSealed(this.sender(headers), purpose, sealed, MAX_AGE_MS)) throw refused();
+    if (!isSealed(this.sender(headers), purpose, sealed)) throw refused();
   }
 }
 

@@ -1,4 +1,5 @@
-import { type HttpRequest, rawRequest } from '../exchange.js';
+import type { Environment } from '../../values/identifier.js';
+import { type HttpRequest, rawRequest, setActor } from '../exchange.js';
 import { html } from '../html.js';
 import { pathOf } from '../oauth-route.js';
 import { Problem } from '../problem.js';
@@ -13,12 +14,19 @@ export interface Viewer {
   mayChange: boolean;
   /** The client whose portal it is; null in the console. */
   clientId: string | null;
+  /** Shown in the console. */
+  environment?: Environment;
 }
 
 const viewers = new WeakMap<object, Viewer>();
 
-/** Remembers who makes a request, for its page. */
-export const setViewer = (request: HttpRequest, viewer: Viewer): unknown => viewers.set(rawRequest(request), viewer);
+/** Remembers who makes a request, for its page and for the audit. */
+export function setViewer(request: HttpRequest, viewer: Viewer): void {
+  const { clientId, name } = viewer;
+  viewers.set(rawRequest(request), viewer);
+  if (clientId === null) setActor(request, 'operator', name);
+  else setActor(request, 'client', clientId);
+}
 
 /** Null before the sign-in. */
 export const viewerOf = (request: HttpRequest): Viewer | null => viewers.get(rawRequest(request)) ?? null;
@@ -70,8 +78,8 @@ export function postForm(
 }
 
 /**
- * The fields of a posted form. Throws 403 unless the form was made for this session and this path. The access check has
- * already checked the origin, and a form with a repeated field was refused with 400.
+ * The fields of a posted form. Of somebody who is signed in to a site, throws 403 unless the form was made for this session
+ * and this path. The access check has already checked the origin, and a form with a repeated field was refused with 400.
  */
 export function formFields(request: HttpRequest): Texts {
   const fields = Object.fromEntries(

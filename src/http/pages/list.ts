@@ -45,7 +45,7 @@ export const partOf = <Row>(rows: Row[], most: number, name: (row: Row) => strin
 /** The number of rows; with `isMore` there are more. */
 export interface Count {
   count: number;
-  isMore: boolean;
+  isMore?: boolean;
 }
 
 export interface Part {
@@ -67,8 +67,8 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   /** Below the filter. */
   hint?(filter: Read): Html | null;
   read(filter: Read, part: Part, visit: Visit): Promise<Found<Row>>;
-  /** Counts at most {@link MAX_COUNTED} rows; null: not known. Left out if all rows are read anyway. */
-  count?(filter: Read): Promise<Count | null>;
+  /** Counts at most {@link MAX_COUNTED} rows. Null: the number is not known. Left out if all rows are read anyway. */
+  count?: ((filter: Read) => Promise<Count | null>) | null;
   /** They may depend on who sees them. */
   columns: Columns<Row> | ((visit: Visit) => Columns<Row>);
   /** The columns by whose order a list of any length can be read. */
@@ -97,10 +97,10 @@ interface ShownRows<Row> extends Found<Row> {
 export function listPage<Row, Values extends object, Read extends Filter<Values> = Filter<Values>>(
   list: List<Row, Values, Read>,
 ): Page {
-  const { path, title, noun, fields, nothing, isLive = false, actions = {} } = list;
+  const { path, title, noun, fields, nothing, isLive, actions } = list;
 
   const filterOf = async (input: Texts, visit: Visit) =>
-    list.filter ? list.filter(input, visit) : (readFilter(fields, input, Date.now()) as Read);
+    list.filter ? list.filter(input, visit) : (readFilter(fields, input) as Read);
 
   const columnsFor = (visit: Visit) => (typeof list.columns === 'function' ? list.columns(visit) : list.columns);
 
@@ -136,16 +136,16 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
     after: string,
   ): Promise<ShownRows<Row>> {
     const part = (order: Order | null) => list.read(filter, { after: after || null, most: PAGE_SIZE, order }, visit);
-    if (list.count && (order === null || list.orders?.includes(order.column))) {
+    if (list.count !== undefined && (order === null || list.orders?.includes(order.column))) {
       const found = await part(order);
       const isWhole = after === '' && found.next === null;
-      return { ...found, count: isWhole ? exactly(found.rows.length) : await list.count(filter) };
+      return { ...found, count: isWhole ? { count: found.rows.length } : ((await list.count?.(filter)) ?? null) };
     }
     const { rows, next } = await list.read(filter, { after: null, most: MAX_COUNTED, order: null }, visit);
     if (next !== null) return { ...(await part(null)), count: { count: rows.length, isMore: true }, isUnsorted: true };
     const begin = Number(after) || 0;
     const onward = (order === null ? rows : sorted(rows, order)).slice(begin);
-    return { ...partOf(onward, PAGE_SIZE, () => String(begin + PAGE_SIZE)), count: exactly(rows.length) };
+    return { ...partOf(onward, PAGE_SIZE, () => String(begin + PAGE_SIZE)), count: { count: rows.length } };
   }
 
   return {
@@ -155,8 +155,8 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
       const input = visit.refusal?.given ?? visit.query;
       const filter = await filterOf(input, visit);
       const isFaulty = hasFault(filter);
-      const body = html`${await list.above?.(visit, filter)} ${filterForm(path, fields, filter)} ${list.hint?.(filter)}
-      ${!isFaulty && (await content(visit, filter, input))}`;
+      const body = html`${await list.above?.(visit, filter)} ${filterForm(path, fields, filter, visit.clientId)}
+      ${list.hint?.(filter)} ${!isFaulty && (await content(visit, filter, input))}`;
       return { title, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
     },
     async file(visit) {
@@ -192,8 +192,6 @@ const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>) =>
   });
 
 const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sorted by this column. Give a narrower filter.`;
-
-const exactly = (count: number): Count => ({ count, isMore: false });
 
 function counted(noun: string, count: Count | null) {
   if (count === null) return `${noun}s`;

@@ -1,13 +1,9 @@
 import { Html, html, type Shown } from '../html.js';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-
 const UNITS: [ms: number, name: string][] = [
-  [DAY_MS, 'd'],
-  [HOUR_MS, 'h'],
-  [MINUTE_MS, 'min'],
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
   [1_000, 's'],
 ];
 
@@ -99,8 +95,8 @@ export interface Column<Row> {
   cell?: (row: Row) => Content;
   /** The same for figures, which are aligned at the right. A figure that is no {@link Html} is the value too. */
   number?: Reading<Row, Content>;
-  /** The value is a time, in milliseconds since 1970. */
-  time?: Reading<Row, number | null>;
+  /** The value is a time, as {@link time} takes it. */
+  time?: Reading<Row, number | string | null>;
 }
 
 /** The columns of a table by their names. A function is only a cell and has no value; a name is that of a field. */
@@ -123,7 +119,7 @@ export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
     const shown = number ? readerOf<Row>(number) : read;
     return {
       name,
-      cell: cell ?? (at ? (row) => time(read(row) as number | null) : shown),
+      cell: cell ?? (at ? (row) => time(read(row) as number | string | null) : shown),
       value: (row) => {
         const content = read(row);
         return content instanceof Html ? null : content;
@@ -194,14 +190,18 @@ export const facts = (values: Record<string, Content | undefined>) =>
     )}
   </dl>`;
 
-/** The state of a client, a member or an operator. */
-const stateName = ({ disabledAt }: { disabledAt: number | null }) => (disabledAt === null ? 'active' : 'disabled');
+/** A client, a member or an operator. */
+interface Account {
+  disabledAt: number | null;
+}
 
-export const stateOf = (row: { disabledAt: number | null }) => statusBadge(stateName(row));
+const stateName = ({ disabledAt }: Account) => (disabledAt === null ? 'active' : 'disabled');
+
+export const stateOf = (row: Account) => statusBadge(stateName(row));
 
 export const STATE = { value: stateName, cell: stateOf };
 
-export const stateSince = (row: { disabledAt: number | null }) =>
+export const stateSince = (row: Account) =>
   html`${stateOf(row)}${row.disabledAt && html` since ${time(row.disabledAt)}`}`;
 
 export const copiedId = (id: string) => html`<span class="id">${id} ${copyButton(id)}</span>`;

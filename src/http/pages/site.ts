@@ -19,9 +19,12 @@ export interface View {
   status?: number | undefined;
 }
 
-/** One page of a site. Its forms are actions below its address. */
+/**
+ * One page of a site. Its forms are actions below its address. In paths and in the addresses of links, `~` is the home of the
+ * site, such as `/ops`, so one page can be part of several sites.
+ */
 export interface Page<Subject = unknown> {
-  /** Such as `/ops/members/:id`. */
+  /** Such as `/ops/members/:id` or `~/webhooks/:id`. */
   path: string;
   /** The section of the site. Default: what the path has after the home, such as `members`. */
   section?: string;
@@ -80,9 +83,9 @@ export class Visit {
     private readonly sentForms: SentForms,
   ) {}
 
-  /** What the page is about: the only parameter in its address. Empty if it has none. */
+  /** What the page is about: the only parameter in its address, otherwise the client of the portal. Empty without both. */
   get id(): string {
-    return Object.values(this.request.params as Texts)[0] ?? '';
+    return Object.values(this.request.params as Texts)[0] ?? this.viewer?.clientId ?? '';
   }
 
   /** The texts in the address, without white space around them. A repeated one counts as not given. */
@@ -112,11 +115,6 @@ export class Visit {
   /** Throws 404 for what belongs to another client than that of the portal. */
   checkClient(owner: string): void {
     if (this.clientId !== null && this.clientId !== owner) throw notFound('there is no such page');
-  }
-
-  /** Where the site begins: `/ops` or `/portal`. */
-  get home(): string {
-    return this.page.path.replace(/(?<=.)\/.*/, '');
   }
 
   get section(): string {
@@ -166,11 +164,6 @@ export class Visit {
             </section>`,
         )}
       </div>`;
-  }
-
-  /** What was given in a form of this page that was refused; null if it was not. */
-  givenIn(form: string): Texts | null {
-    return this.refusal?.form === form ? this.refusal.given : null;
   }
 
   /** Runs an action. What a person can correct is shown on the page. */

@@ -2,7 +2,6 @@ import { type INestApplicationContext, Module } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { AccountModule } from '../../account/account.controller.js';
 import { PurgeModule } from '../../retention/purge.js';
-import { AuditLog } from '../../audit/audit.module.js';
 import { PortalModule } from '../../portal/portal.js';
 import { CertificationModule } from '../../webhooks/certification/certification.module.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
@@ -11,17 +10,14 @@ import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { OperatorsPages } from './access/operators-pages.js';
-import { SignInPages } from './access/sign-in-pages.js';
-import { UsedForms } from './access/used-forms.js';
 import { AuditPages } from './audit/audit-pages.js';
 import { AuditSearch } from './audit/audit-search.js';
-import { ClientDetailsReader } from './clients/client-details.js';
-import { ClientDirectory } from './clients/client-directory.js';
+import { ClientDetailsReader, ClientDirectory } from './clients/clients-data.js';
 import { ClientPages } from './clients/client-pages.js';
 import { ClientsPages } from './clients/clients-pages.js';
 import { type Page } from '../../http/pages/site.js';
 import { OPS_SITE } from './frame/frame.js';
-import { mountPages } from './frame/pages.js';
+import { mountSite, UsedForms } from './frame/pages.js';
 import { HealthPages } from './health/health-pages.js';
 import { MembersPages } from './members/members-pages.js';
 import { NotificationsPages } from './notifications/notifications-pages.js';
@@ -33,7 +29,7 @@ import { ReceiversPages } from './receivers/receivers-pages.js';
 import { SearchPages } from './search/search-pages.js';
 
 const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
-  SignInPages,
+  OperatorAccess,
   OverviewPages,
   SearchPages,
   NotificationsPages,
@@ -49,10 +45,7 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
 
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
   const pages = PAGES.flatMap((source) => app.get(source).pages);
-  server.register((scope, _, done) => {
-    mountPages(scope, OPS_SITE, pages, app.get(UsedForms), app.get(AuditLog));
-    done();
-  });
+  mountSite(app, server, OPS_SITE, pages);
 }
 
 @Module({
@@ -60,7 +53,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
   controllers: [HealthController, MetricsController],
   providers: [
     ...PAGES,
-    OperatorAccess,
     UsedForms,
     OverviewData,
     ReceiversData,
@@ -69,6 +61,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     AuditSearch,
     Backlog,
   ],
-  exports: [OperatorAccess, ClientDetailsReader, AuditSearch],
+  exports: [WebhookModule, PortalModule, OperatorAccess, ClientDetailsReader],
 })
 export class OpsModule {}

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../http/html.js';
 import { documentOf, inlineStyle, ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
-import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/shell.js';
+import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/frame.js';
 import type { Config } from '../settings/settings.js';
 import { ADDRESS, type Guide, type GuidePage } from './guides.js';
 

@@ -4,21 +4,18 @@ import type { DataSource } from 'typeorm';
 import { addNotice } from '../../clients/portal.entity.js';
 import { CLIENT_ID_LENGTH } from '../../database/columns.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { addressGroup, addressOf, setActor } from '../../http/exchange.js';
+import { addressGroup, addressOf } from '../../http/exchange.js';
 import { html } from '../../http/html.js';
-import { type FormPart, isSearchable } from '../../http/pages/fields.js';
+import { isSearchable, type Texts } from '../../http/pages/fields.js';
 import { setViewer } from '../../http/pages/form.js';
-import { refused } from '../../http/pages/form-token.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
-import type { Action, Page, View, Visit } from '../../http/pages/site.js';
+import type { Page, Visit } from '../../http/pages/site.js';
 import { forbidden, tooManyRequests } from '../../http/problem.js';
 import { limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { BrowserSessions, SAFE_METHODS } from '../console/access/browser-sessions.js';
-import { isUse } from '../console/access/operator-access.js';
-import { signOutPage } from '../console/access/sign-in-pages.js';
 import { OPS_HEADERS, type Site } from '../console/frame/frame.js';
 
 export const OVERVIEW_PATH = `${PORTAL_PATH}/overview`;
@@ -29,6 +26,8 @@ const OPEN_ROUTE = `${OPEN_PATH}/:token`;
 const ASKED_FROM_ADDRESS = { count: 10, seconds: 3_600 };
 const ASKED_FOR_CLIENT = { count: 3, seconds: 3_600 };
 
+/** What the forms before the sign-in have in common. They are posted to the address of their page. */
+const ENTRY_FORM = { at: '', kind: 'primary', isForViewers: true } as const;
 const CLIENT = { name: 'client', label: 'Client id', maxLength: CLIENT_ID_LENGTH, isRequired: true };
 
 /** How a client gets into its portal and out of it: the cookies, the check of every request, and the pages. */
@@ -40,14 +39,21 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     private readonly limits: Limits,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
-    super(portals, 'usher-portal', options.publicUrl, options.publicUrl);
+    super(portals, PORTAL_PATH, options.publicUrl, options.publicUrl);
   }
 
   readonly pages: Page[] = [
     {
       path: PORTAL_PATH,
       show: (visit) => (visit.viewer ? OVERVIEW_PATH : this.entry(visit)),
-      actions: { ask: this.ownForm('Send me a link', [CLIENT], (visit, { client = '' }) => this.ask(visit, client)) },
+      actions: {
+        ask: {
+          ...ENTRY_FORM,
+          button: 'Send me a link',
+          fields: (_, visit) => [this.formField(visit), CLIENT],
+          answer: (fields, visit) => this.ask(fields, visit),
+        },
+      },
     },
     {
       path: OPEN_ROUTE,
@@ -57,56 +63,35 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
         body: html`<p>This link opens the portal once. You are then signed in with this browser.</p>
           ${visit.form('open')}`,
       }),
-      actions: { open: this.ownForm('Open the portal', [], (visit) => this.open(visit)) },
+      actions: {
+        open: {
+          ...ENTRY_FORM,
+          button: 'Open the portal',
+          fields: (_, visit) => [this.formField(visit)],
+          answer: (fields, visit) => this.open(fields, visit),
+        },
+      },
     },
-    signOutPage(SIGN_OUT_PATH, PORTAL_PATH, () => this),
+    this.signOutPage(SIGN_OUT_PATH, PORTAL_PATH),
   ];
 
-  /** Checks every request of the portal. False if the browser was redirected to the entry. Throws 403. */
-  async check({ assets, base }: Site, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  /** Checks every request of the portal. Redirects a browser that is not signed in to the entry. Throws 403. */
+  async check(site: Site, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { url = '' } = request.routeOptions;
     void reply.headers(OPS_HEADERS);
-    if (assets.some(({ path }) => path === url)) return true;
+    if (site.assets.some(({ path }) => path === url)) return;
     const isRead = SAFE_METHODS.includes(request.method);
-    if (!isRead && this.isForged(request, true))
-      throw forbidden('this request does not come from a page of this site; use the pages at /portal');
+    if (!isRead) this.checkPage(request);
     // Opening a link starts a new session, even if somebody is signed in.
-    if (url === OPEN_ROUTE) return true;
-    const session = this.read(request, 'session');
-    const owner = session && (await this.owner(request, session, isUse(request)));
-    if (owner) {
-      const { client, mayChange } = owner;
-      if (!isRead && !mayChange && url !== SIGN_OUT_PATH)
-        throw forbidden('your link lets you see everything and change nothing; ask for another one');
-      setViewer(request, { name: client.name, session, mayChange, clientId: client.id });
-      setActor(request, 'client', client.id);
-    } else if (url !== PORTAL_PATH) {
-      void reply.redirect(base + PORTAL_PATH, 303);
-      return false;
-    }
-    return true;
+    if (url === OPEN_ROUTE) return;
+    const client = await this.signedIn(request);
+    if (client === null) return url === PORTAL_PATH ? undefined : reply.redirect(site.address('~'), 303);
+    if (!isRead && !client.mayChange && url !== SIGN_OUT_PATH)
+      throw forbidden('your link lets you see everything and change nothing; ask for another one');
+    setViewer(request, client);
   }
 
-  /** The action of a form before the sign-in, which is posted to the address of its page. */
-  private ownForm(
-    button: string,
-    parts: FormPart[],
-    answer: (visit: Visit, fields: Record<string, string>) => Promise<View | string>,
-  ): Action {
-    return {
-      at: '',
-      button,
-      kind: 'primary',
-      isForViewers: true,
-      fields: (_, visit) => [this.formField(visit), ...parts],
-      answer: (fields, visit) => {
-        if (!this.isOwnForm(visit, fields)) throw refused();
-        return answer(visit, fields);
-      },
-    };
-  }
-
-  private entry(visit: Visit): View {
+  private entry(visit: Visit) {
     const isMailed = this.options.contactMessages !== null;
     const body = html`<p>
         Ask your operator for a link${isMailed && ', or have one sent to the contact of the client'}.
@@ -116,9 +101,10 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
   }
 
   /** The answer does not reveal whether the client exists, because only a worker looks it up. */
-  private async ask({ request }: Visit, given: string): Promise<View> {
-    const clientId = given.trim();
-    const address = limitKey(addressGroup(addressOf(request) ?? ''));
+  private async ask(fields: Texts, visit: Visit) {
+    this.checkForm(visit, fields);
+    const clientId = fields.client?.trim() ?? '';
+    const address = limitKey(addressGroup(addressOf(visit.request) ?? ''));
     const wait = this.limits.limiter('portal-entry-address', ASKED_FROM_ADDRESS).count(address);
     if (wait > 0) throw tooManyRequests('too many links were asked for from this address; try again later', wait);
     const isLimited = this.limits.limiter('portal-entry', ASKED_FOR_CLIENT).count(limitKey(clientId)) > 0;
@@ -131,7 +117,9 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     return { title: 'Check your mailbox', body };
   }
 
-  private async open({ request, reply, id: token }: Visit): Promise<View | string> {
+  private async open(fields: Texts, visit: Visit) {
+    const { request, reply, id: token } = visit;
+    this.checkForm(visit, fields);
     const opened = await this.portals.open(token, addressOf(request));
     if (!opened) return { title: 'This link is not valid', body: NOT_VALID, status: 410 };
     if (opened === 'disabled') return { title: 'The client is disabled', body: DISABLED, status: 403 };

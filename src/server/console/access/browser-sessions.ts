@@ -1,22 +1,23 @@
+import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
 import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
-import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
-import type { Visit } from '../../../http/pages/site.js';
-import { unavailable } from '../../../http/problem.js';
+import { isOfOtherSite, isSealed, refused, seal, TokenCookie } from '../../../http/pages/form-token.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
+import { forbidden, unavailable } from '../../../http/problem.js';
 import { KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
 import type { Session } from '../../../database/browser-session.entity.js';
 import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
+import { LIVE_HEADER } from '../frame/frame.js';
+import { wantsPage } from '../frame/pages.js';
 
 const MAX_REMEMBERED = 1_000;
 const REMEMBERED_MS = 60_000;
 const TIMEOUT_MS = 3_000;
-/** How long a form before the sign-in is valid. */
-const FORM_AGE_MS = 3_600_000;
 
 type CookieName = 'session' | 'known' | 'form';
 
@@ -28,10 +29,10 @@ export abstract class BrowserSessions<Owner extends object> {
    */
   private readonly remembered = new LRUCache<string, Owner>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
 
-  /** `cookies`: the prefix of their names. `siteUrl`: where browsers reach the site; null if it is not known. */
+  /** `home`: `/ops` or `/portal`. `siteUrl`: where browsers reach the site; null if it is not known. */
   constructor(
     private readonly sessions: Pick<Sessions<Session, Owner>, 'find' | 'end'>,
-    private readonly cookies: string,
+    private readonly home: string,
     private readonly siteUrl: string | null,
     private readonly publicUrl: string | null,
   ) {}
@@ -44,16 +45,22 @@ export abstract class BrowserSessions<Owner extends object> {
     return this.cookie(request, name).read(request.headers);
   }
 
-  /** The owner of a session; null if it has ended. `isUse` extends it. Throws 503 if the session cannot be checked. */
-  async owner({ method }: HttpRequest, token: string, isUse: boolean): Promise<Owner | null> {
+  /** Who is signed in; null if nobody is, or if the session has ended. Throws 503 if the session cannot be checked. */
+  async signedIn(request: FastifyRequest) {
+    const session = this.read(request, 'session');
+    const owner = session && (await this.owner(request, session));
+    return owner ? { ...owner, session } : null;
+  }
+
+  private async owner(request: FastifyRequest, token: string) {
     const key = digestToken(token);
     try {
-      const owner = await withTimeout(this.sessions.find(token, isUse), TIMEOUT_MS);
+      const owner = await withTimeout(this.sessions.find(token, isUse(request)), TIMEOUT_MS);
       // Undefined deletes it.
       this.remembered.set(key, owner ?? undefined);
       return owner;
     } catch (error) {
-      const owner = SAFE_METHODS.includes(method) && this.remembered.get(key);
+      const owner = SAFE_METHODS.includes(request.method) && this.remembered.get(key);
       if (owner) return owner;
       throw error instanceof NoAnswer || isDatabaseDown(error)
         ? unavailable('the database does not answer, so the sign-in cannot be checked')
@@ -75,8 +82,26 @@ export abstract class BrowserSessions<Owner extends object> {
     this.cookie(request, 'session').write(reply, null);
   }
 
+  /** The page that ends a session. `next`: where it redirects to. */
+  protected signOutPage(path: string, next: string): Page {
+    return {
+      path,
+      show: () => next,
+      actions: {
+        'sign-out': {
+          at: '',
+          button: 'Sign out',
+          answer: async (_, { request, reply }) => {
+            await this.end(request, reply);
+            return next;
+          },
+        },
+      },
+    };
+  }
+
   private cookie(request: HttpRequest, name: CookieName) {
-    return new TokenCookie(`${this.cookies}-${name}`, this.originOf(request).startsWith('https:'));
+    return new TokenCookie(`usher${this.home.replace('/', '-')}-${name}`, this.originOf(request).startsWith('https:'));
   }
 
   /** The field that protects a form before the sign-in. */
@@ -88,21 +113,29 @@ export abstract class BrowserSessions<Owner extends object> {
   /** Whether this browser got the form with these fields before the sign-in, from this page. */
   isOwnForm({ request, path }: Visit, fields: Texts) {
     const browser = this.read(request, 'form');
-    return browser !== null && isSealed(browser, path, fields[FORM_FIELD], FORM_AGE_MS);
+    return browser !== null && isSealed(browser, path, fields[FORM_FIELD]);
+  }
+
+  /** Throws 403 for a form that is not {@link isOwnForm}. */
+  protected checkForm(visit: Visit, fields: Texts) {
+    if (!this.isOwnForm(visit, fields)) throw refused();
   }
 
   /**
-   * Whether a page of another site sends the request, as the browser says. `needsPage`: also whether the request does not
-   * say which page sends it, as every browser does for a request that writes. Programs send none of these headers.
+   * Throws 403 for a request from a page of another site. `needsPage`: also for one that does not say which page sent it,
+   * as every browser does for a request that writes, but no program.
    */
-  isForged(request: HttpRequest, needsPage: boolean) {
-    const { headers } = request;
-    if (isOfOtherSite(headers)) return true;
-    const address = headers.origin ?? headers.referer;
-    if (address === undefined) return needsPage && headers['sec-fetch-site'] === undefined;
-    const origin = this.originOf(request);
-    // A proxy may end TLS without a header that says so, so a page over https is always accepted.
-    return ![origin, origin.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
+  checkPage(request: HttpRequest, needsPage = true) {
+    const { origin, referer, 'sec-fetch-site': site } = request.headers;
+    const address = origin ?? referer;
+    const own = this.originOf(request);
+    const isOwn =
+      address === undefined
+        ? site !== undefined || !needsPage
+        : // A proxy may end TLS without a header that says so, so a page over https is always accepted.
+          [own, own.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
+    if (!isOwn || isOfOtherSite(request.headers))
+      throw forbidden(`this request does not come from a page of this site; use the pages at ${this.home}`);
   }
 
   /** The origin of `siteUrl`, otherwise of the Host header: https if a proxy says so, or if USHER_AUTH_URL is this origin. */
@@ -123,3 +156,7 @@ export abstract class BrowserSessions<Owner extends object> {
 }
 
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
+
+/** What a page does by itself, such as refreshing, does not extend the session. */
+const isUse = (request: FastifyRequest) =>
+  !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);

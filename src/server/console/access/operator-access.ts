@@ -1,21 +1,20 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../../auth/client-authentication/internal.guard.js';
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
+import { failuresText } from '../../../auth/sign-in/sessions.js';
 import { parseBasicHeader } from '../../../http/basic-credentials.js';
-import { forbidden, unauthorized } from '../../../http/problem.js';
+import { html } from '../../../http/html.js';
+import { hiddenField, passwordField, type Texts } from '../../../http/pages/fields.js';
+import { setViewer, type Viewer } from '../../../http/pages/form.js';
+import { notice } from '../../../http/pages/parts.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
+import { forbidden, unauthorized, unprocessable } from '../../../http/problem.js';
 import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
+import { OperatorsService } from '../../../operators/operators.service.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
+import { OPS_HEADERS, OPS_SITE, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import { wantsPage } from '../frame/pages.js';
-import {
-  OPS_SITE,
-  LIVE_HEADER,
-  OPS_HEADERS,
-  PASSWORD_PATH,
-  SIGN_IN_PATH,
-  SIGN_OUT_PATH,
-  setSignedIn,
-  type SignedIn,
-} from '../frame/frame.js';
 import { BrowserSessions, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also accepts METRICS_USER and METRICS_PASSWORD, which no other path accepts. */
@@ -24,30 +23,90 @@ const METRICS_PATH = '/ops/metrics';
 /** What a viewer may post to: the routes about their own session and password. */
 const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
 
-/** Checks every request at and below /ops before anything else: who makes it, and whether they may. */
+/** How operators get in and out: the check of every request at and below /ops before anything else, and the pages. */
 @Injectable()
 export class OperatorAccess extends BrowserSessions<SessionOwner> {
   constructor(
-    sessions: OperatorSessions,
     private readonly credentials: FixedCredentials,
+    private readonly signIns: OperatorSessions,
+    private readonly operators: OperatorsService,
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {
-    super(sessions, 'usher-ops', config.opsPublicUrl, config.publicUrl);
+    super(signIns, '/ops', config.opsPublicUrl, config.publicUrl);
   }
 
-  /** False if the browser was redirected to the sign-in page. Throws a `Problem` to refuse the request. */
+  readonly pages: Page[] = [
+    {
+      path: SIGN_IN_PATH,
+      show: (visit) => {
+        const returnTo = returnPath(visit.query.return_to);
+        return visit.viewer ? returnTo : this.signInPage(visit, returnTo);
+      },
+      actions: {
+        'sign-in': {
+          at: '',
+          button: 'Sign in',
+          kind: 'primary',
+          answer: (fields, visit) => this.signIn(fields, visit),
+        },
+      },
+    },
+    this.signOutPage(SIGN_OUT_PATH, SIGN_IN_PATH),
+    {
+      path: PASSWORD_PATH,
+      show: (visit) => ({
+        title: 'Your password',
+        body: html`${
+          this.operators.isFirst(visit.viewer?.name ?? '')
+            ? html`<p>
+                Your name and password are the settings <code>OPS_USER</code> and <code>OPS_PASSWORD</code> of the
+                server. Change them there, and restart Usher. All sessions of this operator then end.
+              </p>`
+            : visit.form('change')
+        }`,
+      }),
+      actions: {
+        change: {
+          at: '',
+          button: 'Change password',
+          fields: () => [
+            passwordField('Current password', { name: 'current', autocomplete: 'current-password' }),
+            passwordField('New password', {
+              maxLength: MAX_PASSWORD_LENGTH,
+              hint: `At least ${MIN_PASSWORD_LENGTH} characters. Your other sessions end.`,
+            }),
+          ],
+          kind: 'primary',
+          isForViewers: true,
+          done: 'Your password is changed.',
+          // Asks for the current password, so that somebody else at an open browser cannot take the account over.
+          run: async ({ current = '', password = '' }, { request, reply, viewer, actor }) => {
+            const name = viewer?.name ?? '';
+            const known = this.read(request, 'known');
+            await this.operators.get(name);
+            if (!(await this.signIns.confirm({ name, password: current, known }, request)))
+              throw unprocessable('the current password is wrong');
+            const begun = await this.signIns.open(await this.operators.setPassword(name, password, actor), request);
+            if (begun !== null) await this.begin(request, reply, begun);
+          },
+        },
+      },
+    },
+  ];
+
+  /** False if the browser was redirected to the sign-in page. Throws a problem to refuse the request. */
   async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     void reply.headers(OPS_HEADERS);
     if (OPS_SITE.assets.some(({ path }) => path === request.routeOptions.url)) return true;
     const operator = await this.operatorOf(request);
-    if (operator) setSignedIn(request, operator);
+    if (operator) setViewer(request, operator);
     else if (request.routeOptions.url !== SIGN_IN_PATH) return this.askToSignIn(request, reply);
     if (!SAFE_METHODS.includes(request.method)) this.checkWrite(request, operator);
     return true;
   }
 
   /** An Authorization header takes precedence over a session. Null without either, or if the session has ended. */
-  async operatorOf(request: FastifyRequest): Promise<SignedIn | null> {
+  async operatorOf(request: FastifyRequest): Promise<Viewer | null> {
     const { operator, metrics, environment } = this.config;
     const { authorization } = request.headers;
     if (authorization !== undefined) {
@@ -55,11 +114,10 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
       const isScraper = isScrape && parseBasicHeader(authorization)[0]?.id === metrics?.user;
       const expected = (isScraper && metrics) || operator;
       await this.credentials.check(request, 'operator', expected);
-      return { name: expected.user, role: 'operator', session: null, environment, mayChange: true, clientId: null };
+      return { name: expected.user, session: null, environment, mayChange: true, clientId: null };
     }
-    const session = this.read(request, 'session');
-    const owner = session && (await this.owner(request, session, isUse(request)));
-    return owner ? { ...owner, session, environment, mayChange: owner.role === 'operator', clientId: null } : null;
+    const owner = await this.signedIn(request);
+    return owner && { ...owner, environment, mayChange: owner.role === 'operator', clientId: null };
   }
 
   /** A browser that opens a page is redirected to the sign-in; any other request is answered 401. */
@@ -75,17 +133,54 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
     return false;
   }
 
-  private checkWrite(request: FastifyRequest, operator: SignedIn | null) {
-    const needsPage = operator === null || operator.session !== null;
-    if (this.isForged(request, needsPage))
-      throw forbidden('this request does not come from a page of this site; use the pages at /ops');
-    if (operator?.role === 'viewer' && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
+  private checkWrite(request: FastifyRequest, operator: Viewer | null) {
+    this.checkPage(request, operator === null || operator.session !== null);
+    if (operator?.mayChange === false && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
       throw forbidden(
         'your role is viewer, which can read but not change anything; ask an operator for the role operator',
       );
   }
+
+  private async signIn(fields: Texts, visit: Visit) {
+    const { request, reply } = visit;
+    const { password = '' } = fields;
+    const name = (fields.name ?? '').trim();
+    const returnTo = returnPath(fields.return_to);
+    const isValid = this.isOwnForm(visit, fields);
+    const known = this.read(request, 'known');
+    const begun = isValid ? await this.signIns.signIn({ name, password, known }, request) : null;
+    if (begun === null) {
+      const fault = isValid
+        ? 'The name or the password is wrong.'
+        : 'This form is no longer valid. Sign in again; your browser must accept cookies of this server.';
+      return { ...this.signInPage(visit, returnTo, name, fault), status: 403 };
+    }
+    await this.begin(request, reply, begun);
+    if (begun.failures === 0) return returnTo;
+    const body = html`${notice('warning', failuresText(begun.failures))}
+      <p><a href="${returnTo}">Continue</a></p>`;
+    return { title: 'Signed in', body };
+  }
+
+  private signInPage(visit: Visit, returnTo: string, name = '', fault?: string) {
+    const body = html`${fault && notice('bad', fault)}
+      <form method="post" action="${SIGN_IN_PATH}" class="change">
+        ${this.formField(visit)} ${hiddenField('return_to', returnTo)}
+        <label>
+          Name
+          <input name="name" value="${name}" autocomplete="username" autocapitalize="none" required />
+        </label>
+        <label>
+          Password
+          <input name="password" type="password" autocomplete="current-password" required />
+        </label>
+        <button class="primary">Sign in</button>
+      </form>`;
+    return { title: 'Sign in', body };
+  }
 }
 
-/** What a page does by itself, such as refreshing, does not extend the session. */
-export const isUse = (request: FastifyRequest) =>
-  !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);
+/** The pages that a sign-in may lead to. Anything else would be an open redirector. */
+const RETURN_TO = /^\/ops([/?][\x21-\x5b\x5d-\x7e]*)?$/;
+
+const returnPath = (path = '/ops') => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');

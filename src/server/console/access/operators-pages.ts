@@ -24,11 +24,12 @@ export class OperatorsPages {
   constructor(private readonly operators: OperatorsService) {}
 
   readonly pages = [
-    listPage<Listed, object>({
+    listPage({
       path: PATH,
       title: 'Operators',
       noun: 'operator',
       fields: {},
+      // The operator whom the settings name has no row, so nobody knows when it was created.
       read: async () => {
         const first = { name: this.operators.firstName, role: 'operator' as const, disabledAt: null, createdAt: null };
         return { rows: [first, ...(await this.operators.list())], next: null };
@@ -126,9 +127,6 @@ export class OperatorsPages {
     }),
   ];
 }
-
-/** `createdAt` is null for the operator whom the settings name. */
-type Listed = Pick<Operator, 'name' | 'role' | 'disabledAt'> & { createdAt: number | null };
 
 const roleField = (value: OperatorRole) => ({ name: 'role', label: 'Role', value, options: ROLES });
 

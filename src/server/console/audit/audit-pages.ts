@@ -4,10 +4,10 @@ import { html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { choice, type Filter, hrefOf, moment, MOMENT_HINT, searchField } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
-import { notice, time } from '../../../http/pages/parts.js';
+import { type Column, notice, time } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { CachedQueries } from '../../health/cached-query.js';
-import { ClientDirectory } from '../clients/client-directory.js';
+import { ClientDirectory } from '../clients/clients-data.js';
 import { clientLink, memberLink, webhookLink } from '../frame/links.js';
 import { type AuditCriteria, AuditSearch, kindAndId, type ListedEvent } from './audit-search.js';
 
@@ -45,7 +45,7 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
 };
 
 /** What somebody did, in words, such as `created a client`. */
-export const actionWords = (action: AuditAction) =>
+const actionWords = (action: AuditAction) =>
   ACTIONS[action] ?? action.replace(/^(client|member|queue)\.(\w+)$/, '$2 a $1').replace(/[.-]/g, ' ');
 
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
@@ -63,7 +63,7 @@ export class AuditPages {
   });
 
   readonly pages: Page[] = [
-    listPage<ListedEvent, AuditCriteria>({
+    listPage({
       path: AUDIT_PATH,
       title: 'Audit',
       noun: 'event',
@@ -75,15 +75,12 @@ export class AuditPages {
         until: moment('Before'),
       },
       hint: () => HINT,
-      read: async ({ values }, part) => {
-        const { rows, ...rest } = await this.find(values, part);
-        return { rows: await this.audit.events(rows), ...rest };
-      },
+      read: async ({ values }, part) => this.audit.events(await this.find(values, part)),
       count: ({ values }) => this.counts.get(values),
       columns: {
         When: { time: 'createdAt' },
         Who: { value: 'actor', cell: actorLink },
-        'Did what': { value: 'action', cell: ({ action }) => actionWords(action) },
+        'Did what': ACTION,
         'To what': { value: 'subject', cell: subjectLink },
         Details: { value: ({ detail }) => JSON.stringify(detail), cell: detailWords },
         From: 'address',
@@ -92,6 +89,20 @@ export class AuditPages {
       cut,
     }),
   ];
+
+  /** In the portal of clients. */
+  readonly record = listPage({
+    path: '~/record',
+    title: 'Record',
+    noun: 'event',
+    fields: {},
+    hint: () => html`<p class="hint">Who signed in here, and what was done here or by the API.</p>`,
+    read: async (_, part, { actor }) => this.audit.events(await this.audit.find({ actor: actor.name }, part)),
+    count: null,
+    columns: { When: { time: 'createdAt' }, 'Did what': ACTION, 'To what': 'subject', From: 'address' },
+    nothing: ['Sign-ins and changes will be listed here.', ''],
+    cut,
+  });
 
   private async find(values: Filter<AuditCriteria>['values'], part: Omit<Part, 'order'>) {
     const subject = values.subject && (await this.subjectOf(values.subject));
@@ -106,6 +117,8 @@ export class AuditPages {
   }
 }
 
+const ACTION: Column<ListedEvent> = { value: 'action', cell: ({ action }) => actionWords(action) };
+
 const HINT = html`<p class="hint">
   Who: an actor like operator:alice, or a kind like operator, client, command-line or internal. To what: a subject like
   client:ID or webhook:ID, or the name or id of a client. A time is ${MOMENT_HINT}.
@@ -114,7 +127,7 @@ const HINT = html`<p class="hint">
 const NOTHING =
   'No event matches. Every change of clients, members, notifications, queues and operators is recorded here.';
 
-export const cut = (next: string) =>
+const cut = (next: string) =>
   notice(
     'warning',
     html`The search stopped at the events of ${time(timeOfId(next))}. Older events may match; continue with “Search

@@ -62,8 +62,8 @@ export class AuditSearch {
     return { rows: ids, ...rest };
   }
 
-  /** The newest first. */
-  async events(ids: string[]): Promise<ListedEvent[]> {
+  /** The events with the ids that were found, the newest first. */
+  async events({ rows: ids, ...rest }: Found<string>): Promise<Found<ListedEvent>> {
     const { manager } = this.dataSource;
     const events = await manager.find(AuditEvent, { where: { id: In(ids) }, order: { id: 'DESC' } });
     const named = events
@@ -77,7 +77,7 @@ export class AuditSearch {
     const names = new Map<string, string>();
     for (const [id, name] of clients) names.set(`client:${id}`, name);
     for (const { id, name } of members) names.set(`member:${id}`, name).set(`owner:${id}`, name);
-    return events.map((event) => ({ ...event, names }));
+    return { rows: events.map((event) => ({ ...event, names })), ...rest };
   }
 }
 

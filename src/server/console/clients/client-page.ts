@@ -1,12 +1,15 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { GRANT_TYPES, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
 import type { PortalLink } from '../../../clients/portal.entity.js';
+import type { HttpRequest } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
-import type { Rate } from '../../../values/duration.js';
+import type { PortalLinks } from '../../../portal/portal.js';
+import { parseDuration, type Rate } from '../../../values/duration.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
-import { checkField, type FormPart, hrefOf, type Texts } from '../../../http/pages/fields.js';
-import type { Visit } from '../../../http/pages/site.js';
+import { checkField, type FormPart, hiddenField, hrefOf, type Texts } from '../../../http/pages/fields.js';
+import { postForm } from '../../../http/pages/form.js';
+import type { Action, Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
   copiedId,
@@ -18,23 +21,21 @@ import {
   table,
   time,
 } from '../../../http/pages/parts.js';
-import { memberLink, orderLink } from '../frame/links.js';
-import { failureNotice } from '../overview/failing-clients.js';
-import { listHref } from '../notifications/notification-filter.js';
-import { notificationTable } from '../notifications/notification-table.js';
+import { clientPath, memberLink, orderLink } from '../frame/links.js';
+import { failureNotice } from '../overview/problems.js';
+import { listHref, notificationTable } from '../notifications/notification-list.js';
 import { healthTable, pausing } from '../receivers/receiver-parts.js';
-import type { ClientDetails } from './client-details.js';
-import { portalSection } from './portal-links.js';
+import type { ClientDetails } from './clients-data.js';
 
 export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]) =>
   html`${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
     <h2>Notifications</h2>
     ${notifications(visit, details)}
     <h2>Receivers</h2>
-    ${healthTable(details.health)}
+    ${healthTable(visit, details.health)}
     ${pausing(visit, details.account.deliveriesPaused, html`A pause holds back all notifications of this client, to every host.`)}
     <h2>Orders</h2>
-    ${table(orderColumns(), details.orders, 'Its orders will be here.')}
+    ${table(ORDER_COLUMNS, details.orders, 'Its orders will be here.')}
     <h2>Members</h2>
     ${table(
       {
@@ -101,24 +102,24 @@ export function summary(visit: Visit, { client, account, isTrusted, pending, lim
 
 const rate = (limit: Rate | null) => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
 
-export function notifications({ home }: Visit, { client: { id }, webhooks }: ClientDetails) {
+export function notifications(visit: Visit, { client: { id }, webhooks }: ClientDetails) {
   if (webhooks.length === 0)
     return emptyState('Its notifications will be here. The first one follows its first completed order.');
-  return html`${notificationTable(webhooks, home)}
+  return html`${notificationTable(visit, webhooks)}
     <p class="actions">
-      <a class="button" href="${listHref({ client: id }, home)}">All of them</a>
-      <a class="button" href="${listHref({ client: id, status: 'UNRESOLVED' }, home)}">Failed, not sent again</a>
+      <a class="button" href="${listHref({ client: id })}">All of them</a>
+      <a class="button" href="${listHref({ client: id, status: 'UNRESOLVED' })}">Failed, not sent again</a>
     </p>`;
 }
 
-export const orderColumns = (home?: string): Columns<ClientDetails['orders'][number]> => ({
-  Order: ({ key }) => orderLink(key, home),
+export const ORDER_COLUMNS: Columns<ClientDetails['orders'][number]> = {
+  Order: ({ key }) => orderLink(key),
   Status: ({ status }) => status.toLowerCase(),
   Notification: ({ delivery }) =>
     delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
   'To pay': { number: ({ payableAmount, currencyCode }) => `${(payableAmount / 100).toFixed(2)} ${currencyCode}` },
   Created: { time: 'createdAt' },
-});
+};
 
 const urls = ({ path, mayChange }: Visit): Columns<AuditEvent> => ({
   When: { time: 'createdAt' },
@@ -141,7 +142,7 @@ export const settingsPage = (visit: Visit, { client, account, limits }: ClientDe
   html`${!visit.mayChange && notice('warning', 'Your link lets you see everything and change nothing.')}
     <p>
       A signed sample is sent to a new Notify URL first. The URL is set only if the answer is 2xx.
-      <a href="${listHref({ status: 'UNRESOLVED' }, visit.home)}">Send again what has failed</a>
+      <a href="${listHref({ status: 'UNRESOLVED' })}">Send again what has failed</a>
     </p>
     ${visit.forms({
       'Notify URL': ['notify-url', client.notifyUrl && 'test', limits.environment === 'sandbox' && 'certify'],
@@ -187,3 +188,63 @@ export const applicationFields = (fields: Texts) => ({
   grantTypes: GRANT_TYPES.filter((grant) => fields[`grant.${grant}`] === 'yes'),
   isTrusted: fields.isTrusted === 'yes',
 });
+
+const MAKE = { button: 'Make a link', kind: 'primary' } as const;
+const MAY_CHANGE = 'Whoever opens it may also change the Notify URL, the contact and the secret';
+const VALID = { name: 'valid', label: 'Valid for', options: { '7d': '7 days', '24h': '24 hours', '1h': '1 hour' } };
+
+export const portalActions = (links: () => PortalLinks): Record<string, Action> => ({
+  'portal-link': {
+    ...MAKE,
+    fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
+    // The link is not stored, so only this answer shows it.
+    answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
+      const [showsSecret, validMs] = [secret === 'yes', parseDuration(valid) ?? 0];
+      const { url } = await links().create(clientId, { mayChange: mayChange === 'yes', showsSecret, validMs, actor });
+      const { href } = new URL(url, `${request.protocol}://${request.headers.host ?? ''}`);
+      const body = html`${notice('warning', 'Copy the link now. It is not shown again.')}
+        <p>${copiedId(href)}</p>
+        <p>The first person who opens it is signed in${showsSecret && ' and sees the secret, once'}.</p>
+        <p><a class="button" href="${clientPath(clientId)}#portal">To the client</a></p>`;
+      return { title: 'Link to the portal', section: 'clients', body };
+    },
+  },
+  'withdraw-link': {
+    button: 'Withdraw',
+    kind: 'danger',
+    fields: (id) => [hiddenField('link', id as string)],
+    done: 'The link is withdrawn, and the session that it opened has ended.',
+    run: ({ link = '' }, { id, actor }) => links().withdraw(id, link, actor),
+  },
+});
+
+/** The form beside a secret that was issued just now. */
+export const handOver = (request: HttpRequest, clientId: string): Html | null => {
+  const form = postForm(request, `${clientPath(clientId)}/portal-link`, MAKE, [
+    hiddenField('secret', 'yes'),
+    checkField('mayChange', MAY_CHANGE, true),
+    VALID,
+  ]);
+  return (
+    form &&
+    html`<h2>Hand over the secret by a link, which shows it once</h2>
+      ${form}`
+  );
+};
+
+const portalSection = (visit: Visit, links: PortalLink[]): Html =>
+  html`<h2 id="portal">Portal</h2>
+    ${table(
+      {
+        Link: ({ withdrawnAt, openedAt, expiresAt }) =>
+          statusBadge(withdrawnAt ? 'withdrawn' : openedAt ? 'opened' : expiresAt < Date.now() ? 'expired' : 'open'),
+        'May change': ({ mayChange }) => (mayChange ? 'yes' : 'no'),
+        'Made by': 'createdBy',
+        Expires: { time: 'expiresAt' },
+        Opened: ({ openedAt, openedFrom }) => openedAt && html`${time(openedAt)} from ${openedFrom}`,
+        '': ({ id, withdrawnAt }) => (withdrawnAt ? null : visit.form('withdraw-link', id)),
+      },
+      links,
+      'A link lets the client see its notifications, and why they failed, without the API.',
+    )}
+    ${visit.form('portal-link')}`;

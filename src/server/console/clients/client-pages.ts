@@ -15,10 +15,16 @@ import { Certifications } from '../../../webhooks/certification/certification.mo
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
 import { type Action, definePage, type Visit } from '../../../http/pages/site.js';
-import { type ClientDetails, ClientDetailsReader } from './client-details.js';
-import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage, settingsPage } from './client-page.js';
+import { type ClientDetails, ClientDetailsReader } from './clients-data.js';
+import {
+  applicationFields,
+  applicationParts,
+  CLIENT_FIELDS,
+  clientPage,
+  portalActions,
+  settingsPage,
+} from './client-page.js';
 import { issued } from './clients-pages.js';
-import { portalActions } from './portal-links.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
 @Injectable()
@@ -83,15 +89,15 @@ export class ClientPages {
   ];
 
   readonly settings = definePage<ClientDetails>({
-    path: '/portal/settings',
-    read: (visit) => this.details.read(idOf(visit)),
+    path: '~/settings',
+    read: ({ id }) => this.details.read(id),
     show: (visit, details) => ({ title: 'Settings', body: settingsPage(visit, details) }),
     actions: {
       ...this.own(false),
       certify: {
         button: 'Certify the receiver',
         answer: async (_, visit) => {
-          const result = await this.certifications.run(idOf(visit));
+          const result = await this.certifications.run(visit.id);
           await this.record('client.certified', visit);
           return visit.show(certified(result));
         },
@@ -116,7 +122,7 @@ export class ClientPages {
         ],
         done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
         run: async ({ notifyUrl = '', isTested }, visit) => {
-          const [url, id, { actor }] = [notifyUrl.trim(), idOf(visit), visit];
+          const [url, { id, actor }] = [notifyUrl.trim(), visit];
           if (isOperator && isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
           else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
         },
@@ -125,7 +131,7 @@ export class ClientPages {
         button: 'Send a test notification to the present URL',
         // A test is not stored, so the answer itself shows its result.
         answer: async (_, visit) => {
-          const client = await this.clients.get(idOf(visit));
+          const client = await this.clients.get(visit.id);
           if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
           const result = await this.tests.sendTo(client, client.notifyUrl);
           await this.record('client.tested', visit);
@@ -177,11 +183,11 @@ export class ClientPages {
   /** The id of the client, for a change that clients may not make without limit. */
   private counted(visit: Visit) {
     if (visit.clientId !== null) this.account.countChange(visit.clientId);
-    return idOf(visit);
+    return visit.id;
   }
 
   private record(action: AuditAction, visit: Visit) {
-    return this.audit.record({ action, subject: `client:${idOf(visit)}`, actor: visit.actor });
+    return this.audit.record({ action, subject: `client:${visit.id}`, actor: visit.actor });
   }
 
   private async rotate(form: keyof typeof OVERLAPS, { overlap = '', revokeTokens }: Texts, visit: Visit) {
@@ -195,12 +201,10 @@ export class ClientPages {
   /** No other page may ever show the secret. */
   private async issue(visit: Visit, rotating: ReturnType<SecretRotation['replace']>) {
     const rotated = await rotating;
-    const client = await this.clients.get(idOf(visit));
+    const client = await this.clients.get(visit.id);
     return issued(visit, `New secret of ${client.name}`, { client, ...rotated });
   }
 }
-
-const idOf = ({ clientId, id }: Visit) => clientId ?? id;
 
 const TESTED = 'Send a signed sample to it first, and change nothing unless the answer is 2xx';
 const OVERLAP_HINT =

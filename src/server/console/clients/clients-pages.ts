@@ -8,14 +8,13 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { checkField, type FormPart, refilled, searchField, type Texts } from '../../../http/pages/fields.js';
-import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
+import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
 import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
 import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
-import { ClientDirectory } from './client-directory.js';
-import { type Application, applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
-import { handOver } from './portal-links.js';
+import { ClientDirectory } from './clients-data.js';
+import { type Application, applicationFields, applicationParts, CLIENT_FIELDS, handOver } from './client-page.js';
 import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';
@@ -31,15 +30,15 @@ export class ClientsPages {
   ) {}
 
   readonly pages: Page[] = [
-    listPage<ListedClient, { q: string }>({
+    listPage({
       path: CLIENTS_PATH,
       title: 'Clients',
       noun: 'client',
       fields: { q: searchField('Name or id') },
-      read: ({ values }, part) => this.read(values.q, part),
+      read: ({ values }, part) => this.directory.list(values.q, part),
       count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
       columns: {
-        Client: { value: 'name', cell: clientLink },
+        Client: { value: 'name', cell: (client) => clientLink(client) },
         Id: { value: 'id', cell: ({ id }) => shortId(id) },
         State: {
           value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
@@ -60,18 +59,6 @@ export class ClientsPages {
     }),
     { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
   ];
-
-  private async read(query: string | null, part: Part) {
-    const { rows, next } = await this.directory.page(query, part);
-    const ids = rows.map(({ id }) => id);
-    const [failing, last] = await Promise.all([this.directory.failingSince(ids), this.directory.lastNotified(ids)]);
-    const listed = rows.map((client) => ({
-      ...client,
-      failingSince: failing.get(client.id) ?? null,
-      lastAt: last.get(client.id) ?? null,
-    }));
-    return { rows: listed, next };
-  }
 
   /**
    * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
@@ -100,8 +87,6 @@ export class ClientsPages {
     return { ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }), status: 201 };
   }
 }
-
-type ListedClient = Client & { failingSince: number | null; lastAt: number | null };
 
 const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 
@@ -175,7 +160,7 @@ export function issued(visit: Visit, title: string, { client, secret, quickStart
         <p class="actions">${copyButton(quickStart, 'Copy the quick start')}</p>`
     }
     <p class="actions">
-      <a class="button" href="${isOperator ? clientPath(client.id) : `${visit.home}/settings`}"
+      <a class="button" href="${isOperator ? clientPath(client.id) : '~/settings'}"
         >${isOperator ? 'To the client' : 'To the settings'}</a
       >
     </p>

@@ -1,16 +1,14 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type HttpRequest, setActor } from '../../../http/exchange.js';
 import { type Html, html } from '../../../http/html.js';
-import { postForm, setViewer, type Viewer, viewerOf } from '../../../http/pages/form.js';
-import type { OperatorRole } from '../../../operators/operator.entity.js';
+import { postForm, type Viewer, viewerOf } from '../../../http/pages/form.js';
 import type { Environment } from '../../../values/identifier.js';
 import type { View } from '../../../http/pages/site.js';
 import { documentOf, ISOLATION_HEADERS } from '../../../http/pages/page-frame.js';
 import { StaticAnswer } from '../../openapi/static-answer.js';
-import { brandOf, CONSOLE_STYLE, ICON_LINK, readFrameFile, shellOf } from './shell.js';
 
 export const OPS_HEADERS = {
   ...ISOLATION_HEADERS,
@@ -25,19 +23,6 @@ export const SIGN_OUT_PATH = '/ops/sign-out';
 export const PASSWORD_PATH = '/ops/password';
 /** A refresh that a page makes by itself has this header. */
 export const LIVE_HEADER = 'usher-live';
-
-export interface SignedIn extends Viewer {
-  role: OperatorRole;
-  environment: Environment;
-}
-
-export function setSignedIn(request: HttpRequest, operator: SignedIn): void {
-  setViewer(request, operator);
-  setActor(request, 'operator', operator.name);
-}
-
-/** Null before the sign-in. */
-export const signedInOf = (request: HttpRequest): SignedIn | null => viewerOf(request) as SignedIn | null;
 
 const KEPT = 'public, max-age=31536000, immutable';
 
@@ -61,6 +46,56 @@ class Asset {
   }
 }
 
+const readFrameFile = (name: string): string => readFileSync(join(__dirname, name), 'utf8');
+
+/** Of the console's pages and of the guides. */
+export const CONSOLE_STYLE = readFrameFile('console.css');
+
+const ICON =
+  'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 20 20%22 fill=%22none%22 stroke=%22%236a6fdc%22 stroke-width=%223%22%3E%3Cpath d=%22M4 3v7a6 6 0 0 0 12 0V3%22/%3E%3C/svg%3E';
+
+export const ICON_LINK = html`<link rel="icon" href="${ICON}" />`;
+
+export const brandOf = (home: string, name: string) =>
+  html`<a class="u-brand" href="${home}">
+    <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
+      <path d="M4 3v7a6 6 0 0 0 12 0V3" stroke-linecap="round" />
+      <circle cx="10" cy="9" r="1.6" fill="currentColor" stroke="none" />
+    </svg>
+    ${name}
+  </a>`;
+
+interface Shell {
+  brand: Html;
+  /** Left out: it is not shown. */
+  environment?: Environment;
+  /** What the bar at the top has besides the name. */
+  bar: Html;
+  sections: { address: string; title: string; isCurrent: boolean }[];
+  content: Html;
+}
+
+export const shellOf = ({ brand, environment, bar, sections, content }: Shell) =>
+  html`<div class="u-frame">
+    <a class="skip" href="#content">Skip to the content</a>
+    <header class="u-top">
+      <div class="u-start">
+        ${brand} ${environment && html`<span class="u-env ${environment}">${environment}</span>`}
+      </div>
+      ${bar}
+      <button type="button" class="u-menu" popovertarget="sections">Menu</button>
+    </header>
+    <nav class="u-nav" id="sections" popover aria-label="Sections">
+      <ul>
+        ${sections.map(
+          ({ address, title, isCurrent }) =>
+            html`<li><a href="${address}" ${isCurrent && html`aria-current="page"`}>${title}</a></li>`,
+        )}
+      </ul>
+    </nav>
+    <main id="content" tabindex="-1">${content}</main>
+  </div>`;
+
 /** Every page works without it. */
 const SCRIPT = readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + readFrameFile('console.js');
 
@@ -72,34 +107,56 @@ export class Site {
   constructor(
     /** Also where its files are. */
     readonly home: string,
-    readonly shell: (request: FastifyRequest, page: View) => Html,
+    /** The titles of its sections. The first one is the overview. */
+    private readonly sections: string[],
+    /** What the bar at the top has besides the name. */
+    private readonly bar: (viewer: Viewer, request: FastifyRequest, page: View) => Html,
+    /** Where its overview is. */
+    private readonly overview = home,
     /** What the pages call the service. */
-    readonly name = 'Usher',
+    private readonly name = 'Usher',
     /** The path of the public address, which a proxy removes. */
-    readonly base = '',
+    private readonly base = '',
   ) {
     this.style = new Asset(`${home}/console.css`, 'text/css', CONSOLE_STYLE);
     this.script = new Asset(`${home}/console.js`, 'text/javascript', SCRIPT);
-  }
-
-  get brand(): Html {
-    return brandOf(this.home, this.name);
-  }
-
-  /** Adds `base` to the addresses in a document, because browsers need it. */
-  located(document: string): string {
-    return this.base === '' ? document : document.replace(/(?<=\s(href|action|src)=")(?=\/)/g, () => this.base);
   }
 
   get assets(): Asset[] {
     return [this.style, this.script];
   }
 
-  /** Before the sign-in there is no script. */
-  head(isSignedIn: boolean): Html {
-    return html`${ICON_LINK}
+  /** The address that browsers need. `path` begins with `/`, or with `~` for the home of the site. */
+  address(path: string): string {
+    return this.base + path.replace(/^~/, this.home);
+  }
+
+  /** Completes the addresses in a document. */
+  located(document: string): string {
+    return document.replace(/(?<=\s(?:href|action|src)=")[/~]/g, (start) => this.address(start));
+  }
+
+  /** Before the sign-in there is no script, and no frame. */
+  document(request: FastifyRequest, page: View): string {
+    const viewer = viewerOf(request);
+    const brand = brandOf(this.home, this.name);
+    const head = html`${ICON_LINK}
       <link rel="stylesheet" href="${this.style.address}" />
-      ${isSignedIn && html`<script src="${this.script.address}" defer></script>`}`;
+      ${viewer && html`<script src="${this.script.address}" defer></script>`}`;
+    const content = viewer
+      ? shellOf({
+          brand,
+          environment: viewer.environment,
+          bar: this.bar(viewer, request, page),
+          sections: this.sections.map((title, index) => {
+            const section = title.toLowerCase();
+            const address = index === 0 ? this.overview : `${this.home}/${section}`;
+            return { address, title, isCurrent: section === page.section };
+          }),
+          content: contentOf(page),
+        })
+      : pageBeforeSignIn(brand, page);
+    return this.located(documentOf(`${page.title} · ${this.name}`, head, content));
   }
 }
 
@@ -112,24 +169,10 @@ const PAGE_HEADERS = {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 };
 
-const SECTIONS = {
-  overview: 'Overview',
-  notifications: 'Notifications',
-  receivers: 'Receivers',
-  clients: 'Clients',
-  members: 'Members',
-  audit: 'Audit',
-  health: 'Health',
-  queues: 'Queues',
-  operators: 'Operators',
-};
-
 export function sendFramed(site: Site, request: FastifyRequest, reply: FastifyReply, page: View): void {
-  const isSignedIn = viewerOf(request) !== null;
   void reply.status(page.status ?? 200).headers(PAGE_HEADERS);
-  if (isSignedIn && LIVE_HEADER in request.headers) return sendBody(site, request, reply, page);
-  const content = isSignedIn ? site.shell(request, page) : pageBeforeSignIn(site, page);
-  void reply.send(site.located(documentOf(`${page.title} · ${site.name}`, site.head(isSignedIn), content)));
+  if (viewerOf(request) && LIVE_HEADER in request.headers) return sendBody(site, request, reply, page);
+  void reply.send(site.document(request, page));
 }
 
 /** What differs in each response: the texts of times, which the script writes, and the tokens of forms. */
@@ -153,7 +196,7 @@ const bodyOf = ({ title, body }: View) =>
     ${body}
   </div>`;
 
-export const contentOf = (page: View) =>
+const contentOf = (page: View) =>
   html`${
     page.isLive &&
     html`<p class="live" hidden>
@@ -162,7 +205,7 @@ export const contentOf = (page: View) =>
   }
   ${bodyOf(page)}`;
 
-const pageBeforeSignIn = ({ brand }: Site, { title, body }: View) =>
+const pageBeforeSignIn = (brand: Html, { title, body }: View) =>
   html`<main class="u-bare">
     ${brand}
     <div class="card">
@@ -171,14 +214,24 @@ const pageBeforeSignIn = ({ brand }: Site, { title, body }: View) =>
     </div>
   </main>`;
 
+const SECTIONS = [
+  'Overview',
+  'Notifications',
+  'Receivers',
+  'Clients',
+  'Members',
+  'Audit',
+  'Health',
+  'Queues',
+  'Operators',
+];
+
 /** The operator's name links to the page of the password. A request with HTTP Basic has no session to sign out of. */
-function shell(request: FastifyRequest, page: View) {
-  const { name, role, session, environment } = signedInOf(request) as SignedIn;
-  const { section, query = '' } = page;
-  return shellOf({
-    brand: OPS_SITE.brand,
-    environment,
-    bar: html`<form class="u-search" role="search" action="/ops" method="get">
+export const OPS_SITE = new Site(
+  '/ops',
+  SECTIONS,
+  ({ name, session, mayChange }, request, { query = '' }) =>
+    html`<form class="u-search" role="search" action="/ops" method="get">
         <input
           type="search"
           name="q"
@@ -189,18 +242,9 @@ function shell(request: FastifyRequest, page: View) {
         <button>Search</button>
       </form>
       <div class="u-who">
-        <a href="${PASSWORD_PATH}" title="Signed in as ${name}, role ${role}"
-          >${name}${role === 'viewer' && ' (viewer)'}</a
+        <a href="${PASSWORD_PATH}" title="Signed in as ${name}, role ${mayChange ? 'operator' : 'viewer'}"
+          >${name}${!mayChange && ' (viewer)'}</a
         >
         ${session && postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
       </div>`,
-    sections: Object.entries(SECTIONS).map(([key, title]) => ({
-      address: key === 'overview' ? '/ops' : `/ops/${key}`,
-      title,
-      isCurrent: key === section,
-    })),
-    content: contentOf(page),
-  });
-}
-
-export const OPS_SITE = new Site('/ops', shell);
+);

@@ -1,5 +1,6 @@
 import { html } from '../../../http/html.js';
 import { copyButton, shortened } from '../../../http/pages/parts.js';
+import type { Visit } from '../../../http/pages/site.js';
 
 /** Without a name, such as that of an erased client, the link shows the end of its id. */
 export const clientLink = ({ id, name }: { id: string; name?: string | null | undefined }) =>
@@ -7,23 +8,20 @@ export const clientLink = ({ id, name }: { id: string; name?: string | null | un
 
 export const clientPath = (id: string): string => `/ops/clients/${encodeURIComponent(id)}`;
 
-/** The `home` of the console's pages. In a client's portal the same links begin with another one. */
-export const CONSOLE = '/ops';
-
-export const webhookLink = (id: string, home = CONSOLE) =>
+export const webhookLink = (id: string) =>
   html`<span class="id"
-    ><a href="${home}/webhooks/${encodeURIComponent(id)}" title="${id}">${shortened(id)}</a>${copyButton(id)}</span
+    ><a href="~/webhooks/${encodeURIComponent(id)}" title="${id}">${shortened(id)}</a>${copyButton(id)}</span
   >`;
 
 /** `host` is the host of a Notify URL, with its port if it has one. Only the console has a page about it. */
-export const receiverLink = (host: string, home = CONSOLE) =>
-  home === CONSOLE ? html`<a href="${receiverPath(host)}">${host}</a>` : html`${host}`;
+export const receiverLink = (host: string, clientId: Visit['clientId'] = null) =>
+  clientId === null ? html`<a href="${receiverPath(host)}">${host}</a>` : html`${host}`;
 
 export const receiverPath = (host: string): string => `/ops/receivers/${encodeURIComponent(host)}`;
 
-export const orderLink = (referenceId: string, home = CONSOLE) =>
+export const orderLink = (referenceId: string) =>
   html`<span class="id"
-    ><a href="${home}/notifications?order=${encodeURIComponent(referenceId)}" title="${referenceId}"
+    ><a href="~/notifications?order=${encodeURIComponent(referenceId)}" title="${referenceId}"
       >${shortened(referenceId)}</a
     >${copyButton(referenceId)}</span
   >`;

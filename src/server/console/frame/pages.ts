@@ -1,45 +1,71 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
-import type { AuditLog } from '../../../audit/audit.module.js';
+import { type INestApplicationContext, Inject, Injectable } from '@nestjs/common';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestAsyncHookHandler,
+  RouteHandlerMethod,
+} from 'fastify';
+import type { DataSource } from 'typeorm';
+import { AuditLog } from '../../../audit/audit.module.js';
+import { digestToken } from '../../../auth/tokens/token.js';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { databaseNow } from '../../../database/sql.js';
+import { insertIfAbsent } from '../../../database/statements/statement.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
 import { html } from '../../../http/html.js';
+import { FORM_AGE_MS } from '../../../http/pages/form.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
 import { addressOf, type Page, type SentForms, Visit } from '../../../http/pages/site.js';
+import { UsedForm } from '../../../operators/operator.entity.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
 import { OPS_HEADERS, sendFramed, type Site } from './frame.js';
 
-/** Adds the routes of a site's pages, and their style and script. Their errors are pages too. */
-export function mountPages(scope: FastifyInstance, site: Site, pages: Page[], forms: SentForms, audit: AuditLog): void {
-  scope.setErrorHandler((error, request, reply) => sendError(site, error, request, reply));
-  for (const asset of site.assets) scope.get(asset.path, (_, reply) => asset.send(reply));
-  for (const page of pages) {
-    const route =
-      (answer: (visit: Visit) => ReturnType<Page['show']>): RouteHandlerMethod =>
-      async (request, reply) => {
-        const visit = new Visit(page, request, reply, forms);
-        const shown = await answer(visit);
-        if (typeof shown === 'string') return reply.redirect(site.base + shown, 303);
-        const problem = visit.refusal?.problem;
-        void reply.headers(problem?.headers ?? {});
-        const body = html`${visit.notices()} ${shown.body}`;
-        sendFramed(site, request, reply, { status: problem?.getStatus(), section: visit.section, ...shown, body });
-        return reply;
-      };
-    if (page.file)
-      scope.get(`${page.path}.csv`, (request, reply) =>
-        sendFile(page, new Visit(page, request, reply, forms), audit, reply),
+/** Adds the routes of a site's pages, and their style and script. Their errors are pages too. `check` comes before each. */
+export function mountSite(
+  app: INestApplicationContext,
+  server: FastifyInstance,
+  site: Site,
+  pages: Page[],
+  check?: onRequestAsyncHookHandler,
+): void {
+  const [forms, audit] = [app.get(UsedForms), app.get(AuditLog)];
+  server.register((scope, _, done) => {
+    if (check) scope.addHook('onRequest', check);
+    scope.setErrorHandler((error, request, reply) => sendError(site, error, request, reply));
+    for (const asset of site.assets) scope.get(asset.path, (_, reply) => asset.send(reply));
+    for (const { path, ...rest } of pages) {
+      const page = { ...rest, path: path.replace('~', site.home) };
+      const route =
+        (answer: (visit: Visit) => ReturnType<Page['show']>): RouteHandlerMethod =>
+        async (request, reply) => {
+          const visit = new Visit(page, request, reply, forms);
+          const shown = await answer(visit);
+          if (typeof shown === 'string') return reply.redirect(site.address(shown), 303);
+          const problem = visit.refusal?.problem;
+          void reply.headers(problem?.headers ?? {});
+          const body = html`${visit.notices()} ${shown.body}`;
+          sendFramed(site, request, reply, { status: problem?.getStatus(), section: visit.section, ...shown, body });
+          return reply;
+        };
+      if (page.file)
+        scope.get(`${page.path}.csv`, (request, reply) =>
+          sendFile(page, new Visit(page, request, reply, forms), audit, reply),
+        );
+      scope.get(
+        page.path,
+        route((visit) => visit.show()),
       );
-    scope.get(
-      page.path,
-      route((visit) => visit.show()),
-    );
-    for (const [name, action] of Object.entries({ ...page.actions }))
-      scope.post(
-        addressOf(page.path, name, action),
-        { config: FORM_ROUTE },
-        route((visit) => visit.post(name, action)),
-      );
-  }
+      for (const [name, action] of Object.entries({ ...page.actions }))
+        scope.post(
+          addressOf(page.path, name, action),
+          { config: FORM_ROUTE },
+          route((visit) => visit.post(name, action)),
+        );
+    }
+    done();
+  });
 }
 
 async function sendFile(page: Page, visit: Visit, audit: AuditLog, reply: FastifyReply) {
@@ -61,8 +87,24 @@ export function sendError(site: Site, error: unknown, request: FastifyRequest, r
   // The guides are for integrators, so a refusal of the console does not link them.
   if (!wantsPage(request)) return sendProblem(reply, problem, null);
   const body = html`${notice('bad', sentence(problem.detail))}
-    <p><a href="${site.home}">Back to the overview</a></p>`;
+    <p><a href="~">Back to the overview</a></p>`;
   sendFramed(site, request, reply, { title: problem.title, body, status: problem.getStatus() });
 }
 
 export const wantsPage = ({ headers }: FastifyRequest): boolean => (headers.accept ?? '').includes('text/html');
+
+/** The forms that were sent, shared by all processes. */
+@Injectable()
+export class UsedForms implements SentForms {
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
+
+  async use(form: string): Promise<boolean> {
+    const { manager } = this.dataSource;
+    const expiresAt = (await databaseNow(manager)) + FORM_AGE_MS;
+    return insertIfAbsent(manager, UsedForm, { digest: digestToken(form), expiresAt });
+  }
+
+  release(form: string): Promise<unknown> {
+    return this.dataSource.manager.delete(UsedForm, { digest: digestToken(form) });
+  }
+}

@@ -1,26 +1,29 @@
 import { Injectable } from '@nestjs/common';
 import { html } from '../../../http/html.js';
-import { hiddenFields, hrefOf, MOMENT_HINT } from '../../../http/pages/fields.js';
+import { hiddenFields, MOMENT_HINT } from '../../../http/pages/fields.js';
 import { listPage, type Part } from '../../../http/pages/list.js';
 import { notice, time } from '../../../http/pages/parts.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
 import { badRequest, Problem } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
-import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
+import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { CachedQueries } from '../../health/cached-query.js';
 import { clientLink } from '../frame/links.js';
-import { ClientDirectory } from '../clients/client-directory.js';
+import { ClientDirectory } from '../clients/clients-data.js';
 import {
   FILTER_FIELDS,
+  isOpen,
   listHref,
+  notificationColumns,
   type NotificationFilter,
   readNotificationFilter,
+  selectedIds,
+  SELECTION_FORM,
   STATUS_FILTERS,
-} from './notification-filter.js';
-import { isOpen, notificationColumns, selectedIds, SELECTION_FORM } from './notification-table.js';
+} from './notification-list.js';
 import { resendPage } from './resend-page.js';
 
 @Injectable()
@@ -34,99 +37,87 @@ export class NotificationsPages {
 
   private readonly counts = new CachedQueries((criteria: WebhookCriteria) => this.search.countByClient(criteria));
 
-  readonly pages: Page[] = this.at('/ops');
-
-  /** The pages in the console, or in the portal of clients, where each sees its own notifications. */
-  at(home: string): Page[] {
-    const fields =
-      home === '/ops' ? FILTER_FIELDS : { ...FILTER_FIELDS, client: { ...FILTER_FIELDS.client, label: null } };
-    const path = `${home}/notifications`;
-    return [
-      listPage<ListedWebhook, NotificationFilter['values'], NotificationFilter>({
-        path,
-        title: 'Notifications',
-        noun: 'notification',
-        fields,
-        filter: (input, visit) => readNotificationFilter(this.clients, input, visit.clientId),
-        above: (_, filter) => views(filter, home),
-        hint: (filter) => html`${HINT} ${choices(filter)}`,
-        read: async ({ criteria }, { after, most, order }) => {
-          const before = after !== null && ID.test(after) ? after : null;
-          const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
-          return { rows: webhooks, ...rest };
-        },
-        count: ({ criteria }) => this.counts.get(criteria ?? ANY_WEBHOOK),
-        columns: notificationColumns,
-        orders: ['Created', 'Ended'],
-        nothing: [
-          'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
-          'No notification matches this filter.',
-        ],
-        cut,
-        over: (visit, filter) => this.resendAll(visit, filter),
-        under: (visit, filter, rows) => rows.some(isOpen) && visit.form('resend', filter, SELECTION_FORM),
-        isLive: true,
-        actions: {
-          resend: {
-            button: 'Send the selected ones again',
-            kind: 'primary',
-            // The checkboxes of the table are further fields.
-            fields: ({ given }, { query }) => [
-              html`<a class="button" href="${hrefOf(path, { ...query, select: 'all' })}">Select all of this page</a>`,
-              ...hiddenFields(given),
-            ],
-            answer: async (fields, visit) => {
-              const ids = selectedIds(fields);
-              if (ids.length === 0) throw badRequest('select at least one notification');
-              for (const { webhook } of await this.webhooks.listed(ids)) visit.checkClient(webhook.clientId);
-              return this.started(await this.resends.resendChosen(ids, visit), home);
-            },
-          },
-          'resend-all': {
-            button: 'Send all again',
-            kind: 'danger',
-            hint: 'A notification is left out if its order has a newer, a pending or a delivered one.',
-            // A duration such as 24h would select other notifications once the form is sent, so it becomes a time.
-            fields: ({ given, criteria }) => hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
-            confirm: 'Yes, send all of them again',
-            answer: async (fields, visit) => {
-              const { criteria } = await readNotificationFilter(this.clients, fields, visit.clientId);
-              if (criteria === null) throw badRequest('the filter is invalid; correct its fields');
-              const { requestId, actor, clientId } = visit;
-              const options = { requestId, actor, isLimited: clientId !== null };
-              return this.started(await this.resends.startFor(criteria, options), home);
-            },
+  /** The pages in the console, and in the portal of clients, where each sees its own notifications. */
+  readonly pages: Page[] = [
+    listPage({
+      path: '~/notifications',
+      title: 'Notifications',
+      noun: 'notification',
+      fields: FILTER_FIELDS,
+      filter: (input, visit) => readNotificationFilter(this.clients, input, visit.clientId),
+      above: (_, filter) => views(filter),
+      hint: (filter) => html`${HINT} ${choices(filter)}`,
+      read: async ({ criteria }, { after, most, order }) => {
+        const before = after !== null && ID.test(after) ? after : null;
+        const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
+        return { rows: webhooks, ...rest };
+      },
+      count: ({ criteria }) => this.counts.get(criteria ?? ANY_WEBHOOK),
+      columns: notificationColumns,
+      orders: ['Created', 'Ended'],
+      nothing: [
+        'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
+        'No notification matches this filter.',
+      ],
+      cut,
+      over: (visit, filter) => this.resendAll(visit, filter),
+      under: (visit, filter, rows) => rows.some(isOpen) && visit.form('resend', filter, SELECTION_FORM),
+      isLive: true,
+      actions: {
+        resend: {
+          button: 'Send the selected ones again',
+          kind: 'primary',
+          // The checkboxes of the table are further fields.
+          fields: ({ given }, { query }) => [
+            html`<a class="button" href="${listHref({ ...query, select: 'all' })}">Select all of this page</a>`,
+            ...hiddenFields(given),
+          ],
+          answer: async (fields, visit) => {
+            const ids = selectedIds(fields);
+            if (ids.length === 0) throw badRequest('select at least one notification');
+            for (const { webhook } of await this.webhooks.listed(ids)) visit.checkClient(webhook.clientId);
+            return this.started(await this.resends.resendChosen(ids, visit));
           },
         },
-      }),
-      {
-        path: `${home}/resends/:id`,
-        section: 'notifications',
-        show: async (visit) => {
-          const resend = await this.ownResend(visit);
-          const client = await this.clients.find(resend.clientId ?? '');
-          return resendPage(
-            visit,
-            resend,
-            client,
-            resend.webhookIds && (await this.webhooks.listed(resend.webhookIds)),
-          );
-        },
-        actions: {
-          stop: {
-            button: 'Stop',
-            // The page says so if the request has ended meanwhile.
-            run: async (_, visit) => {
-              const { id } = await this.ownResend(visit);
-              return this.resends.stop(id, visit.actor).catch((error: unknown) => {
-                if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
-              });
-            },
+        'resend-all': {
+          button: 'Send all again',
+          kind: 'danger',
+          hint: 'A notification is left out if its order has a newer, a pending or a delivered one.',
+          // A duration such as 24h would select other notifications once the form is sent, so it becomes a time.
+          fields: ({ given, criteria }) => hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
+          confirm: 'Yes, send all of them again',
+          answer: async (fields, visit) => {
+            const { criteria } = await readNotificationFilter(this.clients, fields, visit.clientId);
+            if (criteria === null) throw badRequest('the filter is invalid; correct its fields');
+            const { requestId, actor, clientId } = visit;
+            const options = { requestId, actor, isLimited: clientId !== null };
+            return this.started(await this.resends.startFor(criteria, options));
           },
         },
       },
-    ];
-  }
+    }),
+    {
+      path: '~/resends/:id',
+      section: 'notifications',
+      show: async (visit) => {
+        const resend = await this.ownResend(visit);
+        const client = await this.clients.find(resend.clientId ?? '');
+        return resendPage(visit, resend, client, resend.webhookIds && (await this.webhooks.listed(resend.webhookIds)));
+      },
+      actions: {
+        stop: {
+          button: 'Stop',
+          // The page says so if the request has ended meanwhile.
+          run: async (_, visit) => {
+            const { id } = await this.ownResend(visit);
+            return this.resends.stop(id, visit.actor).catch((error: unknown) => {
+              if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
+            });
+          },
+        },
+      },
+    },
+  ];
 
   /** A client sees only the requests that it made itself. */
   private async ownResend({ id, clientId, actor }: Visit) {
@@ -135,9 +126,9 @@ export class NotificationsPages {
     return resend;
   }
 
-  private started(id: string, home: string) {
+  private started(id: string) {
     this.counts.clear();
-    return `${home}/resends/${id}`;
+    return `~/resends/${id}`;
   }
 
   /** Only if the list shows nothing but FAILED notifications, so that the operator sees what is sent. */
@@ -149,7 +140,7 @@ export class NotificationsPages {
     const clients = open?.clients === 1 ? 'client' : 'clients';
     const of = visit.clientId === null && open ? ` of ${open.clients} ${clients}` : '';
     const what = open && `${open.isMore ? 'at least ' : ''}${open.count}${of}`;
-    return html`<details ${(visit.clientId !== null || visit.givenIn('resend-all')) && html`open`}>
+    return html`<details ${(visit.clientId !== null || visit.refusal?.form === 'resend-all') && html`open`}>
       <summary>Send all that match this filter again${what && `: ${what}`}</summary>
       ${visit.form('resend-all', filter)}
     </details>`;
@@ -162,11 +153,11 @@ function orderOf(order: Part['order']): WebhookOrder {
 }
 
 /** The lists that are needed most, as links. */
-const views = ({ given }: NotificationFilter, home: string) =>
+const views = ({ given }: NotificationFilter) =>
   html`<nav class="actions" aria-label="Lists">
     ${[...STATUS_FILTERS].map(([status, { name }]) => {
       const isCurrent = given.status === status && html`aria-current="page"`;
-      return html`<a class="button" href="${listHref({ ...given, status }, home)}" ${isCurrent}>${name}</a>`;
+      return html`<a class="button" href="${listHref({ ...given, status })}" ${isCurrent}>${name}</a>`;
     })}
   </nav>`;
 

@@ -8,8 +8,7 @@ import type { WebhookResend } from '../../../webhooks/undelivered/webhook-resend
 import type { View, Visit } from '../../../http/pages/site.js';
 import { facts, statusBadge, tiles, time } from '../../../http/pages/parts.js';
 import { clientLink, orderLink, receiverLink } from '../frame/links.js';
-import { listHref } from './notification-filter.js';
-import { notificationTable } from './notification-table.js';
+import { listHref, notificationTable } from './notification-list.js';
 
 /** The progress of a request to send many notifications again. `selected`: the notifications that it names, if any. */
 export function resendPage(
@@ -21,7 +20,7 @@ export function resendPage(
   const { resent, refused, delivered, failedAgain, pending, createdAt, finishedAt, isStopped } = resend;
   const since = new Date(createdAt).toISOString();
   const made = (status: string, count: number) =>
-    html`<a href="${listHref({ resend: visit.id, status, since }, visit.home)}">${count}</a>`;
+    html`<a href="${listHref({ resend: visit.id, status, since })}">${count}</a>`;
   const isRunning = finishedAt === null;
   const body = html`${tiles({
     State: statusBadge(stateOf(resend).toLowerCase(), isRunning || isStopped ? 'warning' : 'good'),
@@ -36,18 +35,18 @@ export function resendPage(
   ${
     selected &&
     html`<h2>Selected notifications</h2>
-      ${notificationTable(selected, visit.home)}`
+      ${notificationTable(visit, selected)}`
   }`;
   return { title: 'Send again', body, isLive: isRunning || pending > 0 };
 }
 
-const summary = ({ home, clientId }: Visit, resend: WebhookResend & ResendOutcome, client: Client | null) =>
+const summary = ({ clientId }: Visit, resend: WebhookResend & ResendOutcome, client: Client | null) =>
   html`<section class="card">
     ${facts({
       Client: clientId === null ? resend.clientId && clientLink({ id: resend.clientId, name: client?.name }) : null,
-      Receiver: resend.host && receiverLink(resend.host, home),
+      Receiver: resend.host && receiverLink(resend.host, clientId),
       Reason: resend.reason && diagnosisOf(resend.reason).meaning,
-      Order: resend.referenceId && orderLink(resend.referenceId, home),
+      Order: resend.referenceId && orderLink(resend.referenceId),
       'Created since': time(resend.madeSince),
       'Created before': time(resend.madeUntil),
       'Failed since': time(resend.since),
@@ -65,16 +64,13 @@ const summary = ({ home, clientId }: Visit, resend: WebhookResend & ResendOutcom
     <p class="actions">
       <a
         class="button"
-        href="${listHref(
-          {
-            status: 'UNRESOLVED',
-            client: resend.clientId ?? '',
-            host: resend.host ?? '',
-            reason: resend.reason ?? '',
-            order: resend.referenceId ?? '',
-          },
-          home,
-        )}"
+        href="${listHref({
+          status: 'UNRESOLVED',
+          client: resend.clientId ?? '',
+          host: resend.host ?? '',
+          reason: resend.reason ?? '',
+          order: resend.referenceId ?? '',
+        })}"
         >Show what has failed and was not sent again</a
       >
       ${!clientId && html`<a class="button" href="/ops/audit?subject=${encodeURIComponent(`resend:${resend.id}`)}">Audit</a>`}

@@ -7,7 +7,7 @@ import { hostOf } from '../../../values/urls/notify-url.js';
 import { type Sent, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
-import { ClientDirectory } from '../clients/client-directory.js';
+import { ClientDirectory } from '../clients/clients-data.js';
 import { quoted } from '../clients/quick-start.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
@@ -22,11 +22,9 @@ export class WebhookPages {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  readonly pages: Page[] = [this.at('/ops')];
-
-  at(home: string): Page {
-    return {
-      path: `${home}/webhooks/:id`,
+  readonly pages: Page[] = [
+    {
+      path: '~/webhooks/:id',
       section: 'notifications',
       show: async (visit) => {
         const { id } = visit;
@@ -59,12 +57,12 @@ export class WebhookPages {
           kind: 'primary',
           answer: async (_, visit) => {
             const { webhook } = await this.details(visit);
-            return `${home}/webhooks/${(await this.webhooks.resend(webhook.id, visit)).id}`;
+            return `~/webhooks/${(await this.webhooks.resend(webhook.id, visit)).id}`;
           },
         },
       },
-    };
-  }
+    },
+  ];
 
   /** In a client's portal, without what a client must not see. */
   private async details(visit: Visit): Promise<WebhookDetails> {
@@ -76,20 +74,20 @@ export class WebhookPages {
   }
 }
 
-const summary = ({ home, clientId }: Visit, webhook: WebhookView, clientName: string | undefined) =>
+const summary = ({ clientId }: Visit, webhook: WebhookView, clientName: string | undefined) =>
   facts({
     Status: statusBadge(webhook.status),
     Id: copiedId(webhook.id),
-    Order: orderLink(webhook.referenceId, home),
+    Order: orderLink(webhook.referenceId),
     Client: clientId === null ? clientLink({ id: webhook.clientId, name: clientName }) : null,
     Member: clientId === null ? webhook.ownerId : null,
-    Receiver: webhook.notifyUrl && receiverLink(hostOf(webhook.notifyUrl), home),
+    Receiver: webhook.notifyUrl && receiverLink(hostOf(webhook.notifyUrl), clientId),
     'Notify URL': webhook.notifyUrl ?? 'deleted because of its age',
     Created: time(webhook.createdAt),
     'Next attempt': time(webhook.nextAttemptAt),
     'Deliveries paused': time(webhook.pausedSince),
     Ended: time(webhook.finishedAt),
-    'Resend of': webhook.resendOf && webhookLink(webhook.resendOf, home),
+    'Resend of': webhook.resendOf && webhookLink(webhook.resendOf),
   });
 
 function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, sent: Sent[] = [], visit: Visit) {
@@ -149,7 +147,7 @@ function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent:
 function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]) {
   const { id, clientId, status, notifyUrl, eventType } = webhook;
   const later = chain.findLast((one) => one.id > id && one.eventType === eventType);
-  const form = visit.clientId === null ? clientPath(clientId) : `${visit.home}/settings`;
+  const form = visit.clientId === null ? clientPath(clientId) : '~/settings';
   const repair = (forWhat = '') =>
     html`<a class="button" href="${form}#notify-url">Repair the Notify URL${forWhat}</a>`;
   if (status === 'SUCCESS' || notifyUrl === null) return null;
@@ -159,20 +157,19 @@ function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]) {
         ${visit.clientId === null && html`<a class="button" href="${receiverPath(hostOf(notifyUrl))}">See the receiver</a>`}
         ${repair(' for later orders')}
       </p>`;
-  if (later)
-    return html`<p class="actions">Sent again as ${webhookLink(later.id, visit.home)} ${statusBadge(later.status)}</p>`;
+  if (later) return html`<p class="actions">Sent again as ${webhookLink(later.id)} ${statusBadge(later.status)}</p>`;
   return html`<div class="actions">${visit.form('resend')} ${repair()}</div>`;
 }
 
 /** All notifications of the order, which show whether one arrived in the end. */
-const chainOf = (chain: WebhookView[], { id: shown, home }: Visit) =>
+const chainOf = (chain: WebhookView[], { id: shown }: Visit) =>
   html`<h2>Notifications of this order</h2>
     <ol>
       ${chain.map(
         ({ id, status, createdAt, resendOf }) =>
           html`<li>
-            ${webhookLink(id, home)} ${statusBadge(status)} ${resendOf === null ? 'created' : 'sent again'}
-            ${time(createdAt)} ${id === shown && html`<strong>(this one)</strong>`}
+            ${webhookLink(id)} ${statusBadge(status)} ${resendOf === null ? 'created' : 'sent again'} ${time(createdAt)}
+            ${id === shown && html`<strong>(this one)</strong>`}
           </li>`,
       )}
     </ol>`;

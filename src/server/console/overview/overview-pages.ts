@@ -24,11 +24,10 @@ import { hiddenFields, hrefOf, inputField } from '../../../http/pages/fields.js'
 import { definePage, type Visit } from '../../../http/pages/site.js';
 import { emptyState, notice, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
-import { listHref } from '../notifications/notification-filter.js';
+import { listHref } from '../notifications/notification-list.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
-import { failure } from './failing-clients.js';
 import { type FailingClient, MAX_PENDING, OverviewData } from './overview-data.js';
-import { problemsOf, queueTable, shownCount, type State } from './problems.js';
+import { failure, problemsOf, queueTable, shownCount, type State } from './problems.js';
 
 const MAX_SHOWN = 50;
 

@@ -3,14 +3,18 @@ import type { HttpRequest } from '../../../http/exchange.js';
 import { type Html, html } from '../../../http/html.js';
 import { type Due, MAX_COUNTED } from '../../../webhooks/usher-health.js';
 import { type Backlog, type Processes, type QueueDepth, workersOf } from '../../health/backlog.js';
+import type { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
+import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import type { Answers } from '../../health/cached-query.js';
 import { shownMs } from '../figures/figures.js';
 import { hiddenField } from '../../../http/pages/fields.js';
 import { postForm } from '../../../http/pages/form.js';
 import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
+import { clientLink, receiverLink } from '../frame/links.js';
+import { isAlarming, type NamedClient } from './overview-data.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */
-export type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
+type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
 
 /** What tells whether something is wrong. Null: no answer in time. */
 export interface State extends Answers<Backlog['queries']> {
@@ -116,3 +120,19 @@ function stateOf({ isPaused, limit }: ShownQueue) {
   if (isPaused) return statusBadge('paused');
   return limit === null ? statusBadge('up') : html`${statusBadge('limited', 'warning')} ${limit}`;
 }
+
+export const reasonOf = ({ lastDiagnosis, lastError }: FailingHost) =>
+  (lastDiagnosis && diagnosisOf(lastDiagnosis).meaning) ?? `${lastError}.`;
+
+/** Which host fails, since when and why, and what to do or who has acknowledged it. */
+export function failure(failing: FailingHost, client?: NamedClient) {
+  const { host, failingSince, lastDiagnosis, alarmEndedAt, acknowledgedBy, acknowledgement } = failing;
+  const known =
+    acknowledgedBy &&
+    html`<strong>Acknowledged by ${acknowledgedBy} ${time(alarmEndedAt)}: ${acknowledgement}</strong>`;
+  return html`${receiverLink(host)}${client && html` of ${clientLink(client)}`} has failed since ${time(failingSince)}.
+  ${reasonOf(failing)} ${known ?? (lastDiagnosis && diagnosisOf(lastDiagnosis).remedy)}`;
+}
+
+export const failureNotice = (failing: FailingHost, client?: NamedClient) =>
+  notice(isAlarming(failing) ? 'bad' : 'warning', failure(failing, client));

@@ -10,6 +10,7 @@ import { AuditLog } from '../../../audit/audit.module.js';
 import { sendProblem } from '../../../http/error-response.js';
 import { actorOf } from '../../../http/exchange.js';
 import { html } from '../../../http/html.js';
+import { viewerOf } from '../../../http/pages/form.js';
 import { forbidden } from '../../../http/problem.js';
 import { SANDBOX_QUEUE } from '../../../orders/sandbox/sandbox.module.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
@@ -18,7 +19,7 @@ import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
 import type { Config } from '../../settings/settings.js';
 import { SAFE_METHODS } from '../access/browser-sessions.js';
-import { OPS_SITE, OPS_HEADERS, sendFramed, signedInOf } from '../frame/frame.js';
+import { OPS_SITE, OPS_HEADERS, sendFramed } from '../frame/frame.js';
 import { wantsPage } from '../frame/pages.js';
 import { notice } from '../../../http/pages/parts.js';
 
@@ -59,7 +60,7 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
       if (type.startsWith('text/html'))
         // The page links a font of another host; without it the browser uses one of its own.
         return payload.replace(/<link [^>]*href="https?:[^>]*>/g, '');
-      return signedInOf(request) && type.includes('problem') ? readable(payload) : payload;
+      return viewerOf(request) && type.includes('problem') ? readable(payload) : payload;
     });
     scope.register(adapter.registerPlugin() as FastifyPluginCallback, { prefix: DASHBOARD_PATH });
     done();
@@ -74,7 +75,7 @@ const isOutside = (request: FastifyRequest) =>
 
 function sendFrame(request: FastifyRequest, reply: FastifyReply) {
   const address = `${request.url}${request.url.includes('?') ? '&' : '?'}board`;
-  const body = html`${!signedInOf(request)?.mayChange && notice('warning', VIEWER)}
+  const body = html`${!viewerOf(request)?.mayChange && notice('warning', VIEWER)}
     <iframe class="board" title="Bull Board" src="${address}"></iframe>`;
   sendFramed(OPS_SITE, request, reply, { title: 'Queues', section: 'queues', body });
 }

@@ -59,15 +59,15 @@ export function testOutcome(test: TestResult) {
   })}`;
 }
 
-export const healthTable = ({ hosts }: WebhookHealth, home?: string) =>
+export const healthTable = ({ clientId }: Visit, { hosts }: WebhookHealth) =>
   table(
     {
-      Receiver: ({ host }) => receiverLink(host, home),
+      Receiver: ({ host }) => receiverLink(host, clientId),
       'Failures in a row': { number: 'failuresInARow' },
-      'Last success': ({ lastSuccessAt }) => time(lastSuccessAt),
-      'Last failure': ({ lastFailureAt }) => time(lastFailureAt),
+      'Last success': { time: 'lastSuccessAt' },
+      'Last failure': { time: 'lastFailureAt' },
       Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
-      'Oldest pending': ({ oldestPendingAt }) => time(oldestPendingAt),
+      'Oldest pending': { time: 'oldestPendingAt' },
       Median: { number: ({ answerTimes: times }) => times && `${times.medianMs} ms` },
       p95: { number: ({ answerTimes: times }) => times && `${times.p95Ms} ms` },
     },

@@ -26,7 +26,7 @@ import { pauseActions, pausing, testOutcome } from './receiver-parts.js';
 import { definePage, type Visit } from '../../../http/pages/site.js';
 import { type Columns, emptyState, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
-import { failureNotice, reasonOf } from '../overview/failing-clients.js';
+import { failureNotice, reasonOf } from '../overview/problems.js';
 import {
   type HostDetails,
   type ListedHost,
@@ -49,7 +49,7 @@ export class ReceiversPages {
   ) {}
 
   readonly pages = [
-    listPage<ListedHost, { q: string; range: string }>({
+    listPage({
       path: PATH,
       title: 'Receivers',
       noun: 'receiver',

@@ -11,11 +11,11 @@ import { orderKey } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
-import { ClientDirectory } from '../clients/client-directory.js';
+import { ClientDirectory } from '../clients/clients-data.js';
 import { rangeOf } from '../figures/figures.js';
 import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
 import { membersNamed } from '../members/members-pages.js';
-import { notificationTable } from '../notifications/notification-table.js';
+import { notificationTable } from '../notifications/notification-list.js';
 import { ReceiversData } from '../receivers/receivers-data.js';
 
 const MAX_FOUND = 50;
@@ -34,7 +34,8 @@ export class SearchPages {
   readonly pages: Page[] = [
     {
       path: '/ops/search',
-      show: async ({ query: { q: query = '' } }) => {
+      show: async (visit) => {
+        const { q: query = '' } = visit.query;
         const view = { title: 'Found', query };
         if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
         const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
@@ -72,7 +73,7 @@ export class SearchPages {
         ${
           webhooks.length > 0 &&
           html`<h2>Notifications</h2>
-            ${notificationTable(webhooks)}`
+            ${notificationTable(visit, webhooks)}`
         }`;
         return { ...view, body };
       },

@@ -1,0 +1,202 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type DataSource, In, type SelectQueryBuilder } from 'typeorm';
+import { ClientAccount } from '../../../account/client-account.js';
+import { AuditLog } from '../../../audit/audit.module.js';
+import { Consent } from '../../../auth/authorize/authorization.entity.js';
+import { ClientApplications } from '../../../clients/client-applications.js';
+import { ClientsService } from '../../../clients/clients.service.js';
+import { Client } from '../../../clients/client.entity.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { orderKey, timeOfId } from '../../../values/identifier.js';
+import { Member } from '../../../members/member.entity.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
+import { entityOf, runSql } from '../../../database/statements/statement.js';
+import { MovieOrder } from '../../../orders/movie-order.entity.js';
+import { ACKNOWLEDGED, ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
+import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
+import { WebhookList } from '../../../webhooks/search/webhook-list.js';
+import { webhookHealth } from '../../../webhooks/webhook-health.js';
+import { countPending, findDeliveries } from '../../../webhooks/webhook-queries.js';
+import { Webhook } from '../../../webhooks/webhook.entity.js';
+import { isSearchable } from '../../../http/pages/fields.js';
+import { type Found, type Part, partOf } from '../../../http/pages/list.js';
+
+/** Finds clients by name or id, and what lists show about them. Clients are few, so their names need no index. */
+@Injectable()
+export class ClientDirectory {
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
+
+  /** Clients whose id is `query` or whose name contains it; all clients if it is empty. */
+  found(query: string | null): SelectQueryBuilder<Client> {
+    const found = this.dataSource.manager.createQueryBuilder(Client, 'client');
+    if (!query) return found;
+    return found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
+  }
+
+  /** The same clients by name. `after`: the part begins behind the client with this id. */
+  async page(query: string | null, { after, most }: Omit<Part, 'order'>): Promise<Found<Client>> {
+    const found = this.found(query)
+      .orderBy('LOWER(client.name)')
+      .addOrderBy('client.id')
+      .limit(most + 1);
+    const last = after === null ? null : await this.find(after);
+    if (last)
+      found.andWhere(
+        '(LOWER(client.name) > LOWER(:name) OR (LOWER(client.name) = LOWER(:name) AND client.id > :id))',
+        last,
+      );
+    return partOf(await found.getMany(), most, ({ id }) => id);
+  }
+
+  /** The client with this id, otherwise those with exactly this name, otherwise those whose name contains the text. */
+  async search(text: string, most: number): Promise<Client[]> {
+    const known = await this.find(text);
+    if (known) return [known];
+    if (!isSearchable(text)) return [];
+    const { rows } = await this.page(text, { after: null, most });
+    const named = rows.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
+    return named.length > 0 ? named : rows;
+  }
+
+  /** Null if there is no client with this id. */
+  async find(id: string): Promise<Client | null> {
+    if (id === '' || !isSearchable(id)) return null;
+    const client = await this.dataSource.manager.findOneBy(Client, { id });
+    // MySQL ignores trailing spaces when it compares ids.
+    return client?.id === id ? client : null;
+  }
+
+  isNamed(name: string): Promise<boolean> {
+    const named = this.dataSource.manager.createQueryBuilder(Client, 'client');
+    return named.where('LOWER(client.name) = LOWER(:name)', { name }).getExists();
+  }
+
+  /** The same part, with the time since when a receiver of the client fails, and the time of its newest notification. */
+  async list(query: string | null, part: Omit<Part, 'order'>) {
+    const { rows, next } = await this.page(query, part);
+    const ids = rows.map(({ id }) => id);
+    const where = { ...ALARMING, clientId: In(ids) };
+    const [hosts, last] = await Promise.all([
+      this.dataSource.manager.find(FailingHost, { where, order: { failingSince: 'ASC' } }),
+      this.lastNotified(ids),
+    ]);
+    const listed = rows.map((client) => ({
+      ...client,
+      failingSince: hosts.find(({ clientId }) => clientId === client.id)?.failingSince ?? null,
+      lastAt: last.get(client.id) ?? null,
+    }));
+    return { rows: listed, next };
+  }
+
+  /** Reads one index entry for each client. */
+  private async lastNotified(clientIds: string[]): Promise<Map<string, number>> {
+    if (clientIds.length === 0) return new Map();
+    const byClient = dialectOf(this.dataSource).byIndex('usher_webhook_client');
+    const { rows } = await runSql(
+      this.dataSource,
+      (parameter) => `
+        SELECT c.id, (
+          SELECT w.id FROM ${tableOf(this.dataSource, Webhook)} w ${byClient}
+          WHERE w.client_id = c.id ORDER BY w.client_id DESC, w.id DESC LIMIT 1) AS last_id
+        FROM ${tableOf(this.dataSource, Client)} c WHERE c.id IN (${clientIds.map(parameter).join(', ')})`,
+    );
+    return new Map(
+      rows.flatMap(({ id, last_id: last }) => (last === null ? [] : [[String(id), timeOfId(String(last))]])),
+    );
+  }
+}
+
+const RECENT = 10;
+const MAX_MEMBERS = 50;
+/** How many pending notifications are counted at most where their number has no limit. */
+const MAX_COUNTED = 10_000;
+
+export type ClientDetails = Awaited<ReturnType<ClientDetailsReader['read']>>;
+
+/** All that the page of a client shows. Each query reads a bounded part of an index. */
+@Injectable()
+export class ClientDetailsReader {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly clients: ClientsService,
+    private readonly account: ClientAccount,
+    private readonly applications: ClientApplications,
+    private readonly list: WebhookList,
+    private readonly audit: AuditLog,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /** Throws 404 if there is no client with this id. */
+  async read(id: string) {
+    const client = await this.clients.get(id);
+    const failures = { subject: `client:${id}`, action: 'client.authentication-failed', limit: RECENT } as const;
+    const [account, application, failing, health, { webhooks }, orders, members, urlChanges, signInFailures, pending] =
+      await Promise.all([
+        this.account.show(id),
+        this.applications.find(id),
+        this.dataSource.manager.findBy(
+          FailingHost,
+          [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: id })),
+        ),
+        webhookHealth(this.dataSource, id),
+        this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
+        this.orders(id, RECENT),
+        this.members(id),
+        this.audit.list({ ...failures, action: 'client.notify-url-set' }),
+        this.audit.list(failures),
+        countPending(this.dataSource, id, this.options.pendingWebhookLimit ?? MAX_COUNTED),
+      ]);
+    return {
+      client,
+      account,
+      isTrusted: application?.isTrusted ?? false,
+      failing,
+      health,
+      webhooks,
+      orders,
+      members,
+      urlChanges,
+      signInFailures,
+      pending,
+      limits: this.options,
+    };
+  }
+
+  /** The members with the newest consents. Members of the embedding application's own have no name here. */
+  private async members(clientId: string) {
+    const { manager } = this.dataSource;
+    const found = await manager.find(Consent, { where: { clientId }, order: { givenAt: 'DESC' }, take: MAX_MEMBERS });
+    const members = await manager.findBy(Member, { id: In(found.map(({ ownerId }) => ownerId)) });
+    const names = new Map(members.map(({ id, name }) => [id, name]));
+    return found.map((consent) => ({ ...consent, name: names.get(consent.ownerId) }));
+  }
+
+  /**
+   * The newest orders of a client, with the states of their notifications, by the index of the order list: those without a
+   * position yet, and those with the last positions.
+   */
+  async orders(clientId: string, most: number) {
+    const { byIndex, orderBy } = dialectOf(this.dataSource);
+    const part = (condition: string, order: string[]) =>
+      runSql(
+        this.dataSource,
+        (parameter) => `
+          SELECT * FROM ${tableOf(this.dataSource, MovieOrder)} ${byIndex('usher_movie_order_list')}
+          WHERE client_id = ${parameter(clientId)} AND list_position IS ${condition}
+          ORDER BY ${order.join(', ')} LIMIT ${most}`,
+      );
+    const parts = await Promise.all([
+      part('NULL', orderBy(['list_position DESC'], ['id DESC'])),
+      part('NOT NULL', ['list_position DESC', 'id DESC']),
+    ]);
+    const orders = parts
+      .flatMap(({ rows }) => rows)
+      .map((row) => entityOf(this.dataSource, MovieOrder, row))
+      .sort((left, right) => right.createdAt - left.createdAt)
+      .slice(0, most)
+      .map((order) => ({ ...order, key: orderKey(order.id) }));
+    const keys = orders.map(({ key }) => key);
+    const deliveries = await findDeliveries(this.dataSource, clientId, keys);
+    return orders.map((order) => ({ ...order, delivery: deliveries.get(order.key) ?? null }));
+  }
+}
