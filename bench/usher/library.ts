@@ -1,7 +1,5 @@
 import { createRequire } from 'node:module';
 import { type INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import type { CommandModule as Commands } from '../../src/cli/services.js';
 import type { AccessTokens as Tokens } from '../../src/auth/bearer/access-tokens.js';
@@ -12,8 +10,13 @@ import type { WebhookService as Webhooks } from '../../src/webhooks/webhook.serv
 import { atEnd } from '../harness/cleanup.js';
 import { built, type Settings } from '../harness/server-process.js';
 
+const require = createRequire(import.meta.url);
+// As the built code loads them: tsx loads a class a second time for an import.
+const { NestFactory } = require('@nestjs/core') as typeof import('@nestjs/core');
+const { getDataSourceToken } = require('@nestjs/typeorm') as typeof import('@nestjs/typeorm');
+
 /** The built code, because tsx omits the metadata that dependency injection needs. */
-const load = <T>(file: string): T => createRequire(import.meta.url)(built(file)) as T;
+const load = <T>(file: string): T => require(built(file)) as T;
 
 /** The services whose single operations are measured, in this process. They end with the row. */
 export async function openServices(settings: Settings) {
