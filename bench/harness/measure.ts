@@ -56,7 +56,7 @@ export async function closedLoop(operation: () => Promise<void>, cpu: CpuOf, eff
   return { [RATE]: done / elapsed, ...(await used(done)) };
 }
 
-/** From now on. The function that it returns tells what each of `count` operations has used. */
+/** Counts from now on. The function that it returns tells the processor time of each of `count` operations. */
 export async function countCpu(cpu: CpuOf): Promise<(count: number) => Promise<Figures>> {
   const before = [await cpu(), cpuOfServices()] as const;
   return async (count) => {

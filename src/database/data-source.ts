@@ -82,9 +82,9 @@ const POSTGRES = {
   rows: postgresRows,
 
   /**
-   * A statement over rows `v`. `write` gets what stands before the first table that is joined to them. MySQL gets the values
-   * of a sole row, and long texts of several, where the statement names them: a table of such rows costs it more
-   * than the rest, and one with long texts is written to the disk.
+   * A statement over rows `v`. `write` gets what stands before the first table that is joined to them. `longText` is a column
+   * of long texts. On MySQL the values of a sole row, and the long texts of several rows, stand where the statement names
+   * them: a temporary table of the rows is slow, and one with long texts is written to the disk.
    */
   withRows: (columns: Columns, rows: ListRow[], write: (rows: string) => string, _longText = ''): RowList => {
     const { sql, parameters } = postgresRows(columns, rows);

@@ -1,6 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject, Logger } from '@nestjs/common';
 import { isDatabaseDown } from '../database/sql.js';
 import { type HttpRequest, type HttpResponse, idOfRequest, setHeaders } from './exchange.js';
+import { anchorOf } from './html.js';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { NO_STORE } from './oauth-route.js';
 import { Problem, PROBLEM_TITLES, standardProblem, unavailable } from './problem.js';
@@ -36,9 +37,9 @@ export function statusOf(error: unknown): number {
 
 function problemFromOAuth(error: OAuthError): Problem {
   const { description, retryAfter } = error;
-  const same = standardProblem(error.getStatus(), description);
-  if (same.getStatus() === 401) same.with({ 'WWW-Authenticate': BASIC_CHALLENGE });
-  return retryAfter === undefined ? same : same.with({ 'Retry-After': String(retryAfter) });
+  const problem = standardProblem(error.getStatus(), description);
+  if (problem.getStatus() === 401) problem.with({ 'WWW-Authenticate': BASIC_CHALLENGE });
+  return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
 }
 
 /** The RFC 6749 code of an error. Another error gets the code that fits its status. */
@@ -75,8 +76,8 @@ export function sendProblem(response: HttpResponse, problem: Problem, guides: st
 export function problemBody(problem: Problem, guides: string | null): object {
   const { title, detail, errors, members } = problem;
   const status = problem.getStatus();
-  const section = guides !== null && PROBLEM_TITLES[status]?.toLowerCase().replaceAll(' ', '-');
-  const type = section ? `${guides}/errors#${section}` : 'about:blank';
+  const heading = PROBLEM_TITLES[status];
+  const type = guides === null || heading === undefined ? 'about:blank' : `${guides}/errors#${anchorOf(heading)}`;
   return { type, title, status, detail, ...(errors && { errors }), ...members };
 }
 

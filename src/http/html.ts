@@ -21,3 +21,10 @@ const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;
 /** Characters that change the direction of text are replaced, because they can make one name look like another. */
 const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']|\p{Bidi_Control}/gu, (char) => ENTITIES[char] ?? '\uFFFD');
+
+/** The anchor of a heading, as hosts of repositories make it too. */
+export const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');

@@ -53,7 +53,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a 401 has no WWW-Authenticate',
     file: 'src/http/error-response.ts',
-    from: "if (same.getStatus() === 401) same.with({ 'WWW-Authenticate': BASIC_CHALLENGE });",
+    from: "if (problem.getStatus() === 401) problem.with({ 'WWW-Authenticate': BASIC_CHALLENGE });",
     to: '',
     caughtBy: 'test/auth/tokens/error-table.spec.ts',
   },

@@ -52,8 +52,9 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
 const endings = new WeakMap<QueryRunner, { inserted: number; statements: Statement[] }>();
 
 /**
- * Ends a transaction of Usher's own with its next statements: these ones and COMMIT follow them in the same round trip. The
- * first of the next statements must insert so many rows. Otherwise it fails with {@link nullForOtherCount}.
+ * Ends a transaction of Usher's own with its next statements: these ones and COMMIT follow them in the same round trip.
+ * `inserted`: how many rows the first of the next statements must insert. With another number the transaction fails, see
+ * {@link nullForOtherCount}.
  */
 export function endWithNext(manager: EntityManager, inserted: number, statements: Statement[]): void {
   if (manager.queryRunner) endings.set(manager.queryRunner, { inserted, statements });

@@ -1,6 +1,6 @@
 import type { Actor } from '../../values/actor.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
-import { type Html, html } from '../html.js';
+import { anchorOf, type Html, html } from '../html.js';
 import { conflict, notFound, Problem, unprocessable } from '../problem.js';
 import { type FormPart, hiddenField, hrefOf, refilled, type Texts } from './fields.js';
 import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
@@ -158,7 +158,7 @@ export class Visit {
       <div class="columns">
         ${Object.entries(columns).map(
           ([title, names]) =>
-            html`<section class="card" id="${title.toLowerCase().replaceAll(' ', '-')}">
+            html`<section class="card" id="${anchorOf(title)}">
               <h3>${title}</h3>
               ${names.map((name) => name && this.form(name))}
             </section>`,

@@ -141,8 +141,8 @@ export class OrderCompletions {
 
   /**
    * Completes the PENDING orders that are not locked. Null for every other request, also for one that gets a problem and for
-   * the second one of an order. It then needs its own transaction. If the notification of one cannot be recorded at once, this
-   * rejects, and all of them need one.
+   * the second one of an order. It then needs its own transaction. This rejects if the notification of one order cannot be
+   * recorded at once. Each request then needs its own transaction.
    */
   private async completeFree(manager: EntityManager, requests: CompletionRequest[]): Promise<(MovieOrder | null)[]> {
     const ids = requests.map(({ key }) => orderIdOf(key) ?? '');

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Marked, RendererObject } from 'marked';
-import { Html, html } from '../../http/html.js';
+import { anchorOf, Html, html } from '../../http/html.js';
 import { type Columns, table } from '../../http/pages/parts.js';
 import { PACKAGE_FOLDER } from '../../values/version.js';
 import { DIAGNOSES } from '../../webhooks/transport/diagnosis.js';
@@ -89,13 +89,6 @@ export async function renderGuides(guidesUrl: string | null): Promise<Guide[]> {
     return { name, title: sections[0]?.title ?? name, content: new Html(marked.parser(tokens)), sections };
   });
 }
-
-/** The anchor of a heading, as hosts of repositories make it too. */
-export const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-');
 
 /** Where a link of a page leads; null if that is not served. */
 function targetOf(href: string): string | null {

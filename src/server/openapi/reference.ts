@@ -1,6 +1,6 @@
-import { Html, html } from '../../http/html.js';
+import { anchorOf, Html, html } from '../../http/html.js';
 import { type Columns, table } from '../../http/pages/parts.js';
-import { anchorOf, markdown } from '../guides/guides.js';
+import { markdown } from '../guides/guides.js';
 import type { OpenApiDocument } from './document.js';
 import type { MediaType } from './operation-object.js';
 import type { JsonSchema } from './schemas.js';

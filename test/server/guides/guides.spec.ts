@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { anchorOf } from '../../../src/http/html.js';
 import { OAUTH_ERROR_CODES } from '../../../src/http/oauth-error.js';
 import { PROBLEM_TITLES } from '../../../src/http/problem.js';
-import { anchorOf, GUIDES } from '../../../src/server/guides/guides.js';
+import { GUIDES } from '../../../src/server/guides/guides.js';
 import { DIAGNOSES } from '../../../src/webhooks/transport/diagnosis.js';
 import { exchange, firstAnswer } from '../../auth/tokens/support.js';
 import { basic, TestUsher } from '../../support/usher.js';
