@@ -77,10 +77,12 @@ export class ResendWork {
       const isAny = host === null && reason === null && isSentAgain === null;
       const fitting = isAny ? ids : await fittingIds(manager, ids, { host, reason, isSentAgain, asOf: id });
       const most = Math.min(room, BATCH);
+      // Locked, so that what another request resends at the same time, and what became of it, is read below.
       const failed = await manager.find(Webhook, {
         where: { ...selectedBy(request), id: In(fitting) },
         order: { id: 'DESC' },
         take: most,
+        lock: { mode: 'pessimistic_write' },
       });
       const refused = await this.resendAll(manager, request, failed);
       const doneFromId = failed.length < most ? ids.at(-1) : failed.at(-1)?.id;
@@ -127,7 +129,7 @@ export class ResendWork {
       const other = others.findLast(
         (other) => liveKeyOf(other) === liveKeyOf(webhook) && (other.liveKey !== null || other.id > webhook.id),
       );
-      // It cannot be resent if its client has no Notify URL, or if another request resent it just now.
+      // It cannot be resent if its client has no Notify URL, or if somebody resent it alone just now.
       const recorded = other
         ? { webhook: other, isNew: false }
         : await resendFailed(this.recorder, this.audit, manager, webhook, by).catch(nullForProblem);
