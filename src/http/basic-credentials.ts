@@ -31,10 +31,8 @@ export function hasCredentials(
   credentials: BasicCredentials[],
   expected: { user: string; password: string } | null,
 ): boolean {
-  return (
-    expected !== null &&
-    credentials.some(({ id, secret }) => isSameText(id, expected.user) && isSameText(secret, expected.password))
-  );
+  const texts = credentials.map(({ id, secret }) => `${id}:${secret}`);
+  return expected !== null && texts.some((text) => isSameText(text, `${expected.user}:${expected.password}`));
 }
 
 /** Compares digests in constant time. They have equal lengths, so the timing reveals nothing about the texts. */
