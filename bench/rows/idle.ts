@@ -12,8 +12,8 @@ const CPU = 'CPU ms a second';
 const WAKE_UPS = 'wake-ups a second';
 const ALL = 'Usher, all roles';
 const MINUTE_MS = 60_000;
-/** What a process does just after its start is not counted. */
-const SETTLE_MS = 5_000;
+/** What a process does after its start is not counted: it frees memory and discards code for about a minute. */
+const SETTLE_MS = 60_000;
 
 export const idle: Row = {
   name: 'idle',
