@@ -4,7 +4,7 @@ import { AuditLog } from '../audit/audit.module.js';
 import { Sessions } from '../auth/sign-in/sessions.js';
 import { digestToken, generateToken } from '../auth/tokens/token.js';
 import { Client, ClientSecret } from '../clients/client.entity.js';
-import { ClientsService } from '../clients/clients.service.js';
+import { getClient } from '../clients/clients.service.js';
 import { PortalLink, PortalSession } from '../clients/portal.entity.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
@@ -50,7 +50,6 @@ export interface MadePortalLink {
 export class PortalLinks {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly clients: ClientsService,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
@@ -64,10 +63,9 @@ export class PortalLinks {
     if (!(validMs >= MINUTE_MS && validMs <= MAX_VALID_MS))
       throw unprocessable('a link is valid for 1 minute to 30 days');
     const { environment, publicUrl } = this.options;
-    await this.clients.get(clientId);
     const token = generateToken('portal', environment);
     return inTransaction(this.dataSource, async (manager) => {
-      const { disabledAt } = await lockedClient(manager, clientId);
+      const { disabledAt } = await getClient(manager, clientId, 'pessimistic_write');
       if (disabledAt !== null) throw conflict('the client is disabled; enable it first');
       const createdAt = await databaseNow(manager);
       const link = {
@@ -141,7 +139,7 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
       const { id, clientId, mayChange, secretId } = link;
       // Locks the client first, as disabling it and replacing a leaked secret do: either this waits, or they end the
       // session.
-      const client = await lockedClient(manager, clientId);
+      const client = await getClient(manager, clientId, 'pessimistic_write');
       if (client.disabledAt !== null) return 'disabled';
       const isShown = secretId && (await wasShown(manager, clientId, secretId));
       const now = await databaseNow(manager);
@@ -177,9 +175,6 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
 /** Makes the links with which clients enter their portal, which the server has at `/portal`. */
 @UsherNamedModule({ providers: [PortalLinks, PortalSessions], exports: [PortalLinks, PortalSessions] })
 export class PortalModule {}
-
-const lockedClient = (manager: EntityManager, id: string): Promise<Client> =>
-  manager.findOneOrFail(Client, { where: { id }, lock: { mode: 'pessimistic_write' } });
 
 const wasShown = (manager: EntityManager, clientId: string, secretId: string): Promise<boolean> =>
   manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });

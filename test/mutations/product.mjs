@@ -505,7 +505,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a leak leaves the sessions of the portal',
     file: 'src/clients/secrets/secret-rotation.ts',
-    from: 'if (hasLeaked) await endPortalAccess(manager, clientId, now, keptSession);',
+    from: 'if (hasLeaked) await endPortalAccess(manager, clientId, keptSession);',
     to: '',
     caughtBy: 'test/server/portal/pages.spec.ts',
   },
