@@ -6,10 +6,11 @@ import { CLIENT_ID_LENGTH } from '../../database/columns.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { addressGroup, addressOf } from '../../http/exchange.js';
 import { html } from '../../http/html.js';
-import { isSearchable, type Texts } from '../../http/pages/fields.js';
+import { type FormPart, isSearchable, type Texts } from '../../http/pages/fields.js';
 import { setViewer } from '../../http/pages/form.js';
+import { refused } from '../../http/pages/form-token.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
-import type { Page, Visit } from '../../http/pages/site.js';
+import type { Action, Page, Visit } from '../../http/pages/site.js';
 import { forbidden, tooManyRequests } from '../../http/problem.js';
 import { limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
@@ -26,8 +27,6 @@ const OPEN_ROUTE = `${OPEN_PATH}/:token`;
 const ASKED_FROM_ADDRESS = { count: 10, seconds: 3_600 };
 const ASKED_FOR_CLIENT = { count: 3, seconds: 3_600 };
 
-/** What the forms before the sign-in have in common. They are posted to the address of their page. */
-const ENTRY_FORM = { at: '', kind: 'primary', isForViewers: true } as const;
 const CLIENT = { name: 'client', label: 'Client id', maxLength: CLIENT_ID_LENGTH, isRequired: true };
 
 /** How a client gets into its portal and out of it: the cookies, the check of every request, and the pages. */
@@ -39,21 +38,22 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     private readonly limits: Limits,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
-    super(portals, PORTAL_PATH, options.publicUrl, options.publicUrl);
+    super(portals, PORTAL_PATH, options.publicUrl);
   }
 
   readonly pages: Page[] = [
     {
       path: PORTAL_PATH,
-      show: (visit) => (visit.viewer ? OVERVIEW_PATH : this.entry(visit)),
-      actions: {
-        ask: {
-          ...ENTRY_FORM,
-          button: 'Send me a link',
-          fields: (_, visit) => [this.formField(visit), CLIENT],
-          answer: (fields, visit) => this.ask(fields, visit),
-        },
+      show: (visit) => {
+        if (visit.viewer) return OVERVIEW_PATH;
+        const isMailed = this.options.contactMessages !== null;
+        const body = html`<p>
+            Ask your operator for a link${isMailed && ', or have one sent to the contact of the client'}.
+          </p>
+          ${isMailed && visit.form('ask')}`;
+        return { title: 'Portal', body };
       },
+      actions: { ask: this.entryForm('Send me a link', (fields, visit) => this.ask(fields, visit), CLIENT) },
     },
     {
       path: OPEN_ROUTE,
@@ -63,14 +63,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
         body: html`<p>This link opens the portal once. You are then signed in with this browser.</p>
           ${visit.form('open')}`,
       }),
-      actions: {
-        open: {
-          ...ENTRY_FORM,
-          button: 'Open the portal',
-          fields: (_, visit) => [this.formField(visit)],
-          answer: (fields, visit) => this.open(fields, visit),
-        },
-      },
+      actions: { open: this.entryForm('Open the portal', (_, visit) => this.open(visit)) },
     },
     this.signOutPage(SIGN_OUT_PATH, PORTAL_PATH),
   ];
@@ -91,20 +84,25 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     setViewer(request, client);
   }
 
-  private entry(visit: Visit) {
-    const isMailed = this.options.contactMessages !== null;
-    const body = html`<p>
-        Ask your operator for a link${isMailed && ', or have one sent to the contact of the client'}.
-      </p>
-      ${isMailed && visit.form('ask')}`;
-    return { title: 'Portal', body };
+  /** A form before the sign-in, posted to the address of its page. Throws 403 unless this browser got it from there. */
+  private entryForm(button: string, answer: NonNullable<Action['answer']>, ...parts: FormPart[]): Action {
+    return {
+      at: '',
+      button,
+      kind: 'primary',
+      isForViewers: true,
+      fields: (_, visit) => [this.formField(visit), ...parts],
+      answer: (fields, visit) => {
+        if (!this.isOwnForm(visit, fields)) throw refused();
+        return answer(fields, visit);
+      },
+    };
   }
 
   /** The answer does not reveal whether the client exists, because only a worker looks it up. */
-  private async ask(fields: Texts, visit: Visit) {
-    this.checkForm(visit, fields);
-    const clientId = fields.client?.trim() ?? '';
-    const address = limitKey(addressGroup(addressOf(visit.request) ?? ''));
+  private async ask({ client = '' }: Texts, { request }: Visit) {
+    const clientId = client.trim();
+    const address = limitKey(addressGroup(addressOf(request) ?? ''));
     const wait = this.limits.limiter('portal-entry-address', ASKED_FROM_ADDRESS).count(address);
     if (wait > 0) throw tooManyRequests('too many links were asked for from this address; try again later', wait);
     const isLimited = this.limits.limiter('portal-entry', ASKED_FOR_CLIENT).count(limitKey(clientId)) > 0;
@@ -117,9 +115,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     return { title: 'Check your mailbox', body };
   }
 
-  private async open(fields: Texts, visit: Visit) {
-    const { request, reply, id: token } = visit;
-    this.checkForm(visit, fields);
+  private async open({ request, reply, id: token }: Visit) {
     const opened = await this.portals.open(token, addressOf(request));
     if (!opened) return { title: 'This link is not valid', body: NOT_VALID, status: 410 };
     if (opened === 'disabled') return { title: 'The client is disabled', body: DISABLED, status: 403 };

@@ -116,14 +116,9 @@ export function mountPortal(app: INestApplicationContext, server: FastifyInstanc
     new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, ''),
   );
   const entry = app.get(PortalEntry);
-  const shared = [NotificationsPages, WebhookPages].flatMap((source) => app.get(source).pages);
-  const own = [
-    ...entry.pages,
-    ...app.get(PortalPages).pages,
-    app.get(ClientPages).settings,
-    app.get(AuditPages).record,
-  ];
-  mountSite(app, server, site, [...own, ...shared], (request, reply) => entry.check(site, request, reply));
+  const pages = [PortalEntry, PortalPages, NotificationsPages, WebhookPages].flatMap((source) => app.get(source).pages);
+  pages.push(app.get(ClientPages).settings, app.get(AuditPages).record);
+  mountSite(app, server, site, pages, (request, reply) => entry.check(site, request, reply));
 }
 
 @Module({ imports: [OpsModule, OrdersModule], providers: [PortalEntry, PortalPages] })

@@ -5,7 +5,7 @@ import { isDatabaseDown } from '../../../database/sql.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
 import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
-import { isOfOtherSite, isSealed, refused, seal, TokenCookie } from '../../../http/pages/form-token.js';
+import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
 import { forbidden, unavailable } from '../../../http/problem.js';
 import { KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
@@ -29,12 +29,12 @@ export abstract class BrowserSessions<Owner extends object> {
    */
   private readonly remembered = new LRUCache<string, Owner>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
 
-  /** `home`: `/ops` or `/portal`. `siteUrl`: where browsers reach the site; null if it is not known. */
+  /** `home`: `/ops` or `/portal`. `siteUrl`: where browsers reach the site; null if it is not known. `publicUrl`: where they reach the API. */
   constructor(
     private readonly sessions: Pick<Sessions<Session, Owner>, 'find' | 'end'>,
     private readonly home: string,
     private readonly siteUrl: string | null,
-    private readonly publicUrl: string | null,
+    private readonly publicUrl = siteUrl,
   ) {}
 
   /**
@@ -77,11 +77,6 @@ export abstract class BrowserSessions<Owner extends object> {
     this.cookie(request, 'form').renew(reply);
   }
 
-  async end(request: HttpRequest, reply: HttpResponse) {
-    await this.forget(request);
-    this.cookie(request, 'session').write(reply, null);
-  }
-
   /** The page that ends a session. `next`: where it redirects to. */
   protected signOutPage(path: string, next: string): Page {
     return {
@@ -92,7 +87,8 @@ export abstract class BrowserSessions<Owner extends object> {
           at: '',
           button: 'Sign out',
           answer: async (_, { request, reply }) => {
-            await this.end(request, reply);
+            await this.forget(request);
+            this.cookie(request, 'session').write(reply, null);
             return next;
           },
         },
@@ -114,11 +110,6 @@ export abstract class BrowserSessions<Owner extends object> {
   isOwnForm({ request, path }: Visit, fields: Texts) {
     const browser = this.read(request, 'form');
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD]);
-  }
-
-  /** Throws 403 for a form that is not {@link isOwnForm}. */
-  protected checkForm(visit: Visit, fields: Texts) {
-    if (!this.isOwnForm(visit, fields)) throw refused();
   }
 
   /**

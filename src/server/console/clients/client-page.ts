@@ -219,20 +219,15 @@ export const portalActions = (links: () => PortalLinks): Record<string, Action> 
 });
 
 /** The form beside a secret that was issued just now. */
-export const handOver = (request: HttpRequest, clientId: string): Html | null => {
-  const form = postForm(request, `${clientPath(clientId)}/portal-link`, MAKE, [
-    hiddenField('secret', 'yes'),
-    checkField('mayChange', MAY_CHANGE, true),
-    VALID,
-  ]);
-  return (
-    form &&
-    html`<h2>Hand over the secret by a link, which shows it once</h2>
-      ${form}`
-  );
-};
+export const handOver = (request: HttpRequest, clientId: string) =>
+  html`<h2>Hand over the secret by a link, which shows it once</h2>
+    ${postForm(request, `${clientPath(clientId)}/portal-link`, MAKE, [
+      hiddenField('secret', 'yes'),
+      checkField('mayChange', MAY_CHANGE, true),
+      VALID,
+    ])}`;
 
-const portalSection = (visit: Visit, links: PortalLink[]): Html =>
+const portalSection = (visit: Visit, links: PortalLink[]) =>
   html`<h2 id="portal">Portal</h2>
     ${table(
       {

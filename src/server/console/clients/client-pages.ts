@@ -5,6 +5,7 @@ import { ClientAccount } from '../../../account/client-account.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
+import type { Html } from '../../../http/html.js';
 import { checkField, type Texts } from '../../../http/pages/fields.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
@@ -96,11 +97,8 @@ export class ClientPages {
       ...this.own(false),
       certify: {
         button: 'Certify the receiver',
-        answer: async (_, visit) => {
-          const result = await this.certifications.run(visit.id);
-          await this.record('client.certified', visit);
-          return visit.show(certified(result));
-        },
+        answer: async (_, visit) =>
+          this.tested('client.certified', visit, certified(await this.certifications.run(visit.id))),
       },
     },
   });
@@ -129,13 +127,10 @@ export class ClientPages {
       },
       test: {
         button: 'Send a test notification to the present URL',
-        // A test is not stored, so the answer itself shows its result.
         answer: async (_, visit) => {
-          const client = await this.clients.get(visit.id);
-          if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-          const result = await this.tests.sendTo(client, client.notifyUrl);
-          await this.record('client.tested', visit);
-          return visit.show(testOutcome(result));
+          const { notifyUrl } = await this.clients.get(visit.id);
+          if (notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
+          return this.tested('client.tested', visit, testOutcome(await this.tests.sendTo(visit, notifyUrl)));
         },
       },
       contact: {
@@ -186,8 +181,10 @@ export class ClientPages {
     return visit.id;
   }
 
-  private record(action: AuditAction, visit: Visit) {
-    return this.audit.record({ action, subject: `client:${visit.id}`, actor: visit.actor });
+  /** The page with the result of a test. It is not stored, so no other page shows it. */
+  private async tested(action: AuditAction, visit: Visit, result: Html) {
+    await this.audit.record({ action, subject: `client:${visit.id}`, actor: visit.actor });
+    return visit.show(result);
   }
 
   private async rotate(form: keyof typeof OVERLAPS, { overlap = '', revokeTokens }: Texts, visit: Visit) {
