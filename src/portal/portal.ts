@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, IsNull, MoreThan, Not } from 'typeorm';
+import { type DataSource, type EntityManager, type FindOptionsWhere, IsNull, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { Sessions } from '../auth/sign-in/sessions.js';
 import { digestToken, generateToken } from '../auth/tokens/token.js';
@@ -68,20 +68,21 @@ export class PortalLinks {
       const { disabledAt } = await getClient(manager, clientId, 'pessimistic_write');
       if (disabledAt !== null) throw conflict('the client is disabled; enable it first');
       const createdAt = await databaseNow(manager);
-      const link = {
-        id: newId(environment, createdAt),
+      const id = newId(environment, createdAt);
+      const expiresAt = createdAt + validMs;
+      await manager.insert(PortalLink, {
+        id,
         clientId,
         digest: digestToken(token),
         mayChange,
         secretId: showsSecret ? await newSecret(manager, clientId, createdAt) : null,
         createdBy: fitting(actor).name,
         createdAt,
-        expiresAt: createdAt + validMs,
-      };
-      await manager.insert(PortalLink, link);
-      const detail = { link: link.id, mayChange, showsSecret };
+        expiresAt,
+      });
+      const detail = { link: id, mayChange, showsSecret };
       await this.audit.record({ action: 'portal.link-created', subject: `client:${clientId}`, actor, detail }, manager);
-      return { id: link.id, url: `${publicUrl ?? ''}${OPEN_PATH}/${token}`, expiresAt: link.expiresAt };
+      return { id, url: `${publicUrl ?? ''}${OPEN_PATH}/${token}`, expiresAt };
     });
   }
 
@@ -113,19 +114,13 @@ export interface PortalOwner {
 /** The sessions of clients in their portal. A link begins one. */
 @Injectable()
 export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
-  protected readonly entity = PortalSession;
-  protected readonly idleMs: number;
-  protected override readonly absoluteMs: number;
-
   constructor(
     @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     private readonly secrets: ClientSecrets,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) { portalIdleMs, portalSessionMs }: ResolvedOptions,
   ) {
-    super(dataSource);
-    this.absoluteMs = portalSessionMs;
-    this.idleMs = Math.min(portalIdleMs, portalSessionMs);
+    super(dataSource, PortalSession, Math.min(portalIdleMs, portalSessionMs), portalSessionMs);
   }
 
   /**
@@ -141,7 +136,7 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
       // session.
       const client = await getClient(manager, clientId, 'pessimistic_write');
       if (client.disabledAt !== null) return 'disabled';
-      const isShown = secretId && (await wasShown(manager, clientId, secretId));
+      const unshown = secretId && (await unshownSecret(manager, { id: secretId }));
       const now = await databaseNow(manager);
       const { affected } = await manager.update(
         PortalLink,
@@ -149,9 +144,7 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
         { openedAt: now, openedFrom: address },
       );
       if (affected !== 1) return null;
-      const newest =
-        secretId && !isShown && (await manager.findOneBy(ClientSecret, { id: secretId, expiresAt: IsNull() }));
-      const secret = newest ? this.secrets.open(newest) : null;
+      const secret = unshown ? this.secrets.open(unshown) : null;
       const session = await this.start(manager, (begun) => ({ ...begun, clientId, linkId: id, mayChange }));
       await this.audit.record(
         {
@@ -176,12 +169,18 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
 @UsherNamedModule({ providers: [PortalLinks, PortalSessions], exports: [PortalLinks, PortalSessions] })
 export class PortalModule {}
 
-const wasShown = (manager: EntityManager, clientId: string, secretId: string): Promise<boolean> =>
-  manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });
+/** The secret that matches, if it is the newest of its client and no link has shown it. */
+async function unshownSecret(manager: EntityManager, which: FindOptionsWhere<ClientSecret>) {
+  const secret = await manager.findOneBy(ClientSecret, { ...which, expiresAt: IsNull() });
+  if (!secret) return null;
+  const { id: secretId, clientId } = secret;
+  const isShown = await manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });
+  return isShown ? null : secret;
+}
 
 async function newSecret(manager: EntityManager, clientId: string, now: number): Promise<string> {
-  const secret = await manager.findOneBy(ClientSecret, { clientId, expiresAt: IsNull() });
-  if (!secret || (await wasShown(manager, clientId, secret.id)) || now - secret.createdAt > HAND_OVER_MS)
+  const secret = await unshownSecret(manager, { clientId });
+  if (!secret || now - secret.createdAt > HAND_OVER_MS)
     throw conflict(
       'a link shows a secret only once, and only within an hour after the secret was issued; issue a new secret first',
     );
