@@ -1,5 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, type FindOptionsWhere, IsNull, MoreThan, Not } from 'typeorm';
+import {
+  type DataSource,
+  type EntityManager,
+  type FindOptionsWhere,
+  IsNull,
+  MoreThan,
+  MoreThanOrEqual,
+  Not,
+} from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { Sessions } from '../auth/sign-in/sessions.js';
 import { digestToken, generateToken } from '../auth/tokens/token.js';
@@ -68,6 +76,12 @@ export class PortalLinks {
       const { disabledAt } = await getClient(manager, clientId, 'pessimistic_write');
       if (disabledAt !== null) throw conflict('the client is disabled; enable it first');
       const createdAt = await databaseNow(manager);
+      const recent = { clientId, createdAt: MoreThanOrEqual(createdAt - HAND_OVER_MS) };
+      const secret = showsSecret && (await unshownSecret(manager, recent));
+      if (secret === null)
+        throw conflict(
+          'a link shows a secret only once, and only within an hour after the secret was issued; issue a new secret first',
+        );
       const id = newId(environment, createdAt);
       const expiresAt = createdAt + validMs;
       await manager.insert(PortalLink, {
@@ -75,7 +89,7 @@ export class PortalLinks {
         clientId,
         digest: digestToken(token),
         mayChange,
-        secretId: showsSecret ? await newSecret(manager, clientId, createdAt) : null,
+        secretId: secret ? secret.id : null,
         createdBy: fitting(actor).name,
         createdAt,
         expiresAt,
@@ -98,8 +112,10 @@ export class PortalLinks {
       const { affected } = await manager.update(PortalLink, { clientId, id, withdrawnAt: IsNull() }, { withdrawnAt });
       if (affected !== 1) throw notFound('there is no such link, or it is withdrawn already');
       await manager.delete(PortalSession, { linkId: id });
-      const subject = `client:${clientId}`;
-      await this.audit.record({ action: 'portal.link-withdrawn', subject, actor, detail: { link: id } }, manager);
+      await this.audit.record(
+        { action: 'portal.link-withdrawn', subject: `client:${clientId}`, actor, detail: { link: id } },
+        manager,
+      );
     });
   }
 }
@@ -176,13 +192,4 @@ async function unshownSecret(manager: EntityManager, which: FindOptionsWhere<Cli
   const { id: secretId, clientId } = secret;
   const isShown = await manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });
   return isShown ? null : secret;
-}
-
-async function newSecret(manager: EntityManager, clientId: string, now: number): Promise<string> {
-  const secret = await unshownSecret(manager, { clientId });
-  if (!secret || now - secret.createdAt > HAND_OVER_MS)
-    throw conflict(
-      'a link shows a secret only once, and only within an hour after the secret was issued; issue a new secret first',
-    );
-  return secret.id;
 }
