@@ -214,7 +214,7 @@ export async function findClient(
 ): Promise<Client | null> {
   // No id contains a control character, and Postgres refuses NUL.
   if (CONTROL_CHARACTER.test(id)) return null;
-  const client = await manager.findOne(Client, { where: { id }, ...(lock && { lock: { mode: lock } }) });
+  const client = await manager.findOne(Client, { where: { id }, lock: lock && { mode: lock } });
   // MySQL ignores trailing spaces when it compares ids.
   return client?.id === id ? client : null;
 }

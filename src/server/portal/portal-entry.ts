@@ -7,7 +7,7 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { addressGroup, addressOf } from '../../http/exchange.js';
 import { html } from '../../http/html.js';
 import { type FormPart, isSearchable, type Texts } from '../../http/pages/fields.js';
-import { setViewer } from '../../http/pages/form.js';
+import { postForm, setViewer } from '../../http/pages/form.js';
 import { refused } from '../../http/pages/form-token.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
 import type { Action, Page, Visit } from '../../http/pages/site.js';
@@ -17,11 +17,12 @@ import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { BrowserSessions, SAFE_METHODS } from '../console/access/browser-sessions.js';
-import { OPS_HEADERS, type Site } from '../console/frame/frame.js';
+import { OPS_HEADERS, Site } from '../console/frame/frame.js';
 
 export const OVERVIEW_PATH = `${PORTAL_PATH}/overview`;
-export const SIGN_OUT_PATH = `${PORTAL_PATH}/sign-out`;
+const SIGN_OUT_PATH = `${PORTAL_PATH}/sign-out`;
 const OPEN_ROUTE = `${OPEN_PATH}/:token`;
+const SECTIONS = ['Overview', 'Notifications', 'Missed', 'Orders', 'Settings', 'Record'];
 
 /** How many links may be asked for from one address, and for one client. */
 const ASKED_FROM_ADDRESS = { count: 10, seconds: 3_600 };
@@ -32,13 +33,27 @@ const CLIENT = { name: 'client', label: 'Client id', maxLength: CLIENT_ID_LENGTH
 /** How a client gets into its portal and out of it: the cookies, the check of every request, and the pages. */
 @Injectable()
 export class PortalEntry extends BrowserSessions<PortalOwner> {
+  readonly site: Site;
+
   constructor(
     private readonly portals: PortalSessions,
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly limits: Limits,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
-    super(portals, PORTAL_PATH, options.publicUrl);
+    const { brandName, publicUrl } = options;
+    super(portals, PORTAL_PATH, publicUrl);
+    this.site = new Site(
+      PORTAL_PATH,
+      SECTIONS,
+      ({ name }, request) =>
+        html`<div class="u-who">
+          ${name} ${postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
+        </div>`,
+      OVERVIEW_PATH,
+      brandName,
+      new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, ''),
+    );
   }
 
   readonly pages: Page[] = [
@@ -69,16 +84,16 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
   ];
 
   /** Checks every request of the portal. Redirects a browser that is not signed in to the entry. Throws 403. */
-  async check(site: Site, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  async check(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { url = '' } = request.routeOptions;
     void reply.headers(OPS_HEADERS);
-    if (site.assets.some(({ path }) => path === url)) return;
+    if (this.site.assets.some(({ path }) => path === url)) return;
     const isRead = SAFE_METHODS.includes(request.method);
     if (!isRead) this.checkPage(request);
     // Opening a link starts a new session, even if somebody is signed in.
     if (url === OPEN_ROUTE) return;
     const client = await this.signedIn(request);
-    if (client === null) return url === PORTAL_PATH ? undefined : reply.redirect(site.address('~'), 303);
+    if (client === null) return url === PORTAL_PATH ? undefined : reply.redirect(this.site.address('~'), 303);
     if (!isRead && !client.mayChange && url !== SIGN_OUT_PATH)
       throw forbidden('your link lets you see everything and change nothing; ask for another one');
     setViewer(request, client);

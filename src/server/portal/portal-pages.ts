@@ -2,7 +2,6 @@ import { type INestApplicationContext, Injectable, Module } from '@nestjs/common
 import type { FastifyInstance } from 'fastify';
 import { html } from '../../http/html.js';
 import { inputField } from '../../http/pages/fields.js';
-import { postForm } from '../../http/pages/form.js';
 import { listPage } from '../../http/pages/list.js';
 import { notice, table } from '../../http/pages/parts.js';
 import type { Page } from '../../http/pages/site.js';
@@ -14,15 +13,13 @@ import { AuditPages } from '../console/audit/audit-pages.js';
 import { ClientPages } from '../console/clients/client-pages.js';
 import { ClientDetailsReader } from '../console/clients/clients-data.js';
 import { notifications, ORDER_COLUMNS, summary } from '../console/clients/client-page.js';
-import { Site } from '../console/frame/frame.js';
 import { webhookLink } from '../console/frame/links.js';
 import { mountSite } from '../console/frame/pages.js';
 import { NotificationsPages } from '../console/notifications/notifications-pages.js';
 import { WebhookPages } from '../console/notifications/webhook-pages.js';
 import { OpsModule } from '../console/ops.module.js';
 import { healthTable } from '../console/receivers/receiver-parts.js';
-import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { OVERVIEW_PATH, PortalEntry, SIGN_OUT_PATH } from './portal-entry.js';
+import { OVERVIEW_PATH, PortalEntry } from './portal-entry.js';
 
 const MAX_ORDERS = 100;
 
@@ -100,25 +97,11 @@ export class PortalPages {
 
 const idOf = (row?: UndeliveredNotification): string => row?.headers['X-Webhook-Id'] ?? '';
 
-const SECTIONS = ['Overview', 'Notifications', 'Missed', 'Orders', 'Settings', 'Record'];
-
 export function mountPortal(app: INestApplicationContext, server: FastifyInstance): void {
-  const { brandName, publicUrl } = app.get<Config>(SERVER_CONFIG);
-  const site = new Site(
-    PORTAL_PATH,
-    SECTIONS,
-    ({ name }, request) =>
-      html`<div class="u-who">
-        ${name} ${postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
-      </div>`,
-    OVERVIEW_PATH,
-    brandName,
-    new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, ''),
-  );
   const entry = app.get(PortalEntry);
   const pages = [PortalEntry, PortalPages, NotificationsPages, WebhookPages].flatMap((source) => app.get(source).pages);
   pages.push(app.get(ClientPages).settings, app.get(AuditPages).record);
-  mountSite(app, server, site, pages, (request, reply) => entry.check(site, request, reply));
+  mountSite(app, server, entry.site, pages, (request, reply) => entry.check(request, reply));
 }
 
 @Module({ imports: [OpsModule, OrdersModule], providers: [PortalEntry, PortalPages] })

@@ -31,7 +31,7 @@ export abstract class BrowserSessions<Owner extends object> {
 
   /** `home`: `/ops` or `/portal`. `siteUrl`: where browsers reach the site; null if it is not known. `publicUrl`: where they reach the API. */
   constructor(
-    private readonly sessions: Pick<Sessions<Session, Owner>, 'find' | 'end'>,
+    private readonly sessions: Sessions<Session, Owner>,
     private readonly home: string,
     private readonly siteUrl: string | null,
     private readonly publicUrl = siteUrl,
