@@ -48,20 +48,16 @@ export abstract class BrowserSessions<Owner extends object> {
   /** Who is signed in; null if nobody is, or if the session has ended. Throws 503 if the session cannot be checked. */
   async signedIn(request: FastifyRequest) {
     const session = this.read(request, 'session');
-    const owner = session && (await this.owner(request, session));
-    return owner ? { ...owner, session } : null;
-  }
-
-  private async owner(request: FastifyRequest, token: string) {
-    const key = digestToken(token);
+    if (session === null) return null;
+    const key = digestToken(session);
     try {
-      const owner = await withTimeout(this.sessions.find(token, isUse(request)), TIMEOUT_MS);
+      const owner = await withTimeout(this.sessions.find(session, isUse(request)), TIMEOUT_MS);
       // Undefined deletes it.
       this.remembered.set(key, owner ?? undefined);
-      return owner;
+      return owner && { ...owner, session };
     } catch (error) {
       const owner = SAFE_METHODS.includes(request.method) && this.remembered.get(key);
-      if (owner) return owner;
+      if (owner) return { ...owner, session };
       throw error instanceof NoAnswer || isDatabaseDown(error)
         ? unavailable('the database does not answer, so the sign-in cannot be checked')
         : error;
