@@ -2,7 +2,7 @@ import { type INestApplicationContext, Injectable, Module } from '@nestjs/common
 import type { FastifyInstance } from 'fastify';
 import { html } from '../../http/html.js';
 import { inputField } from '../../http/pages/fields.js';
-import { listPage } from '../../http/pages/list.js';
+import { listPage, partOf } from '../../http/pages/list.js';
 import { notice, table } from '../../http/pages/parts.js';
 import type { Page } from '../../http/pages/site.js';
 import { OrderTotals } from '../../orders/list/order-totals.js';
@@ -58,9 +58,9 @@ export class PortalPages {
         </p>`,
       read: async (_, { after, most }, { id: clientId }) => {
         const rows: UndeliveredNotification[] = [];
-        const query = { limit: most, cursor: after ?? undefined };
+        const query = { limit: most + 1, cursor: after ?? undefined };
         for await (const page of this.undelivered.pages({ clientId, ownerId: null }, query)) rows.push(...page);
-        return { rows, next: rows.length < most ? null : idOf(rows.at(-1)) };
+        return partOf(rows, most, idOf);
       },
       count: null,
       columns: {
@@ -95,7 +95,7 @@ export class PortalPages {
   ];
 }
 
-const idOf = (row?: UndeliveredNotification): string => row?.headers['X-Webhook-Id'] ?? '';
+const idOf = ({ headers }: UndeliveredNotification) => headers['X-Webhook-Id'] ?? '';
 
 export function mountPortal(app: INestApplicationContext, server: FastifyInstance): void {
   const entry = app.get(PortalEntry);
