@@ -44,7 +44,7 @@ export class ClientPages {
   ) {}
 
   readonly pages = [
-    definePage<ClientDetails>({
+    definePage({
       path: '/ops/clients/:id',
       read: ({ id }) => this.details.read(id),
       show: async (visit, details) => ({
@@ -89,7 +89,7 @@ export class ClientPages {
     }),
   ];
 
-  readonly settings = definePage<ClientDetails>({
+  readonly settings = definePage({
     path: '~/settings',
     read: ({ id }) => this.details.read(id),
     show: (visit, details) => ({ title: 'Settings', body: settingsPage(visit, details) }),
@@ -105,7 +105,6 @@ export class ClientPages {
 
   /** The actions that a client has in its portal too. */
   private own(isOperator: boolean): Record<string, Action<ClientDetails>> {
-    const said = (byOperator: string, byClient: string) => (isOperator ? byOperator : byClient);
     return {
       'notify-url': {
         button: 'Set the Notify URL',
@@ -119,8 +118,8 @@ export class ClientPages {
           ...(isOperator ? [checkField('isTested', TESTED, true)] : []),
         ],
         done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
-        run: async ({ notifyUrl = '', isTested }, visit) => {
-          const [url, { id, actor }] = [notifyUrl.trim(), visit];
+        run: async ({ notifyUrl = '', isTested }, { id, actor }) => {
+          const url = notifyUrl.trim();
           if (isOperator && isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
           else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
         },
@@ -145,7 +144,9 @@ export class ClientPages {
         fields: () => [
           { name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate, hint: OVERLAP_HINT },
         ],
-        confirm: said('The integrator will get the new secret from me', 'I will put the new secret into our receiver'),
+        confirm: isOperator
+          ? 'The integrator will get the new secret from me'
+          : 'I will put the new secret into our receiver',
         answer: (fields, visit) => this.rotate('rotate', fields, visit),
       },
       leaked: {
@@ -158,7 +159,7 @@ export class ClientPages {
           },
           checkField('revokeTokens', 'Also revoke all tokens', true),
         ],
-        confirm: `${said('The integrator gets', 'We get')} no token until the new secret is in use`,
+        confirm: `${isOperator ? 'The integrator gets' : 'We get'} no token until the new secret is in use`,
         answer: (fields, visit) => this.rotate('leaked', fields, visit),
       },
       replace: {
@@ -168,7 +169,7 @@ export class ClientPages {
       },
       'finish-rotation': {
         button: 'End the old secret now',
-        confirm: `${said('The integrator uses', 'We use')} the new secret`,
+        confirm: `${isOperator ? 'The integrator uses' : 'We use'} the new secret`,
         done: 'Only the new secret is valid now.',
         run: (_, visit) => this.rotation.finish(this.counted(visit), visit.actor),
       },
@@ -189,9 +190,12 @@ export class ClientPages {
 
   private async rotate(form: keyof typeof OVERLAPS, { overlap = '', revokeTokens }: Texts, visit: Visit) {
     if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
-    const { actor, viewer } = visit;
-    const keptSession = digestToken(viewer?.session ?? '');
-    const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', keptSession, actor };
+    const options = {
+      hasLeaked: form === 'leaked',
+      revokeTokens: revokeTokens === 'yes',
+      keptSession: digestToken(visit.viewer?.session ?? ''),
+      actor: visit.actor,
+    };
     return this.issue(visit, this.rotation.rotate(this.counted(visit), parseDuration(overlap) ?? 0, options));
   }
 
