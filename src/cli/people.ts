@@ -115,8 +115,7 @@ async function portalLink(
   id: string,
   { change, secret, valid }: { change?: true; secret?: true; valid?: number },
 ): Promise<Output> {
-  const given = { mayChange: change, showsSecret: secret, validMs: valid };
-  const link = await portalLinks.create(id, given);
+  const link = await portalLinks.create(id, { mayChange: change, showsSecret: secret, validMs: valid });
   const json = { link_id: link.id, url: link.url, expires_at: isoTime(link.expiresAt) };
   return {
     json,

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { DataSource, Repository } from 'typeorm';
+import type { DataSource, EntityManager, Repository } from 'typeorm';
 import { AuditLog, type AuditChange } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
@@ -13,13 +13,13 @@ import {
   unprocessable,
 } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import type { Actor } from '../values/actor.js';
+import { type Actor, SYSTEM } from '../values/actor.js';
 import { emailFault } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError, type NotifyUrlPolicy } from '../values/urls/notify-url.js';
 import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
 import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
-import { addNotice, type NoticeKind, endPortalAccess, withdrawMailedLinks } from './portal.entity.js';
+import { addNotice, type NoticeKind, endPortalAccess, withdrawLinks } from './portal.entity.js';
 import { Vault } from './secrets/vault.js';
 
 const NAME = new RegExp(`^(?=.*\\S)[^\\p{Cc}\\p{Bidi_Control}]{1,${MAX_CLIENT_NAME_LENGTH}}$`, 'u');
@@ -64,18 +64,13 @@ export class ClientsService {
   }
 
   /** 404 if there is no client with this id. */
-  async get(id: string): Promise<Client> {
-    const client = await this.find(id);
-    if (!client) throw unknownClient(id);
-    return client;
+  get(id: string): Promise<Client> {
+    return getClient(this.dataSource.manager, id);
   }
 
   /** Null if there is no client with this id. */
-  async find(id: string): Promise<Client | null> {
-    // No id contains a control character, and Postgres refuses NUL.
-    const client = CONTROL_CHARACTER.test(id) ? null : await this.dataSource.manager.findOneBy(Client, { id });
-    // MySQL ignores trailing spaces when it compares ids.
-    return client?.id === id ? client : null;
+  find(id: string): Promise<Client | null> {
+    return findClient(this.dataSource.manager, id);
   }
 
   /**
@@ -98,7 +93,7 @@ export class ClientsService {
     this.checkNotifyUrl(notifyUrl);
     const { host } = new URL(notifyUrl);
     const audit = { action: 'client.notify-url-set', actor, detail: { host } } as const;
-    return this.change(id, { notifyUrl }, audit, (client) => client.notifyUrl);
+    return this.change(id, { notifyUrl }, audit, (client) => client.notifyUrl, 'Notify URL');
   }
 
   /**
@@ -108,7 +103,7 @@ export class ClientsService {
   async setContact(id: string, contact: string | null, actor?: Actor): Promise<Client> {
     if (contact !== null) this.checkContact(contact);
     const audit = { action: 'client.contact-set', actor, detail: { isSet: contact !== null } } as const;
-    return this.change(id, { contact }, audit, (client) => masked(client.contact));
+    return this.change(id, { contact }, audit, (client) => masked(client.contact), 'contact');
   }
 
   /** Throws 422 if a client cannot have this name. */
@@ -185,24 +180,25 @@ export class ClientsService {
     return { client, secret };
   }
 
-  /** `shown`: what the audit records of the client before and after the change. */
+  /**
+   * `shown`: what the audit records of the client before and after the change. `notice`: the change of which the contact
+   * before it is told.
+   */
   private async change(
     id: string,
     change: Parameters<Repository<Client>['update']>[1],
     audit: AuditChange,
     shown?: (client: Client) => string | null,
+    notice?: NoticeKind,
   ): Promise<Client> {
-    await this.get(id);
     await inTransaction(this.dataSource, async (manager) => {
-      const lock = { mode: 'pessimistic_write' } as const;
-      const before = shown && (await manager.findOneOrFail(Client, { where: { id }, lock }));
+      const before = await getClient(manager, id, 'pessimistic_write');
       await manager.update(Client, { id }, change);
-      if (typeof change.disabledAt === 'number') await endPortalAccess(manager, id, change.disabledAt);
-      if ('contact' in change) await withdrawMailedLinks(manager, id);
-      const kind = NOTICES[audit.action];
-      if (kind && before?.contact)
-        await addNotice(manager, this.options, { clientId: id, kind, contact: before.contact });
-      const values = shown && before && { from: shown(before), to: shown({ ...before, ...change } as Client) };
+      if (change.disabledAt) await endPortalAccess(manager, id);
+      if ('contact' in change) await withdrawLinks(manager, { clientId: id, createdBy: SYSTEM.name });
+      if (notice && before.contact)
+        await addNotice(manager, this.options, { clientId: id, kind: notice, contact: before.contact });
+      const values = shown && { from: shown(before), to: shown({ ...before, ...change } as Client) };
       const detail = { ...audit.detail, ...values };
       await this.audit.record({ subject: `client:${id}`, ...audit, detail }, manager);
     });
@@ -210,11 +206,25 @@ export class ClientsService {
   }
 }
 
-/** The contact before the change is told of these changes. */
-const NOTICES: Partial<Record<AuditChange['action'], NoticeKind>> = {
-  'client.contact-set': 'contact',
-  'client.notify-url-set': 'Notify URL',
-};
+/** Null if there is no client with this id. A lock lasts until the transaction ends. */
+export async function findClient(
+  manager: EntityManager,
+  id: string,
+  lock?: 'pessimistic_write',
+): Promise<Client | null> {
+  // No id contains a control character, and Postgres refuses NUL.
+  if (CONTROL_CHARACTER.test(id)) return null;
+  const client = await manager.findOne(Client, { where: { id }, lock: lock && { mode: lock } });
+  // MySQL ignores trailing spaces when it compares ids.
+  return client?.id === id ? client : null;
+}
+
+/** Like {@link findClient}, but 404 if there is none. */
+export async function getClient(manager: EntityManager, id: string, lock?: 'pessimistic_write'): Promise<Client> {
+  const client = await findClient(manager, id, lock);
+  if (!client) throw unknownClient(id);
+  return client;
+}
 
 /** The first letters of the parts of an e-mail address, and the last part: `a…@c….example`. */
 const masked = (address: string | null): string | null =>

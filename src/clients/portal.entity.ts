@@ -1,4 +1,4 @@
-import { type EntityManager, Entity, Index, IsNull, Not } from 'typeorm';
+import { type EntityManager, Entity, type FindOptionsWhere, Index, IsNull, Not } from 'typeorm';
 import { Session } from '../database/browser-session.entity.js';
 import {
   CLIENT_ID_LENGTH,
@@ -12,7 +12,7 @@ import {
 } from '../database/columns.js';
 import { databaseNow } from '../database/sql.js';
 import type { ResolvedOptions } from '../usher.options.js';
-import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH, SYSTEM } from '../values/actor.js';
+import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
 import { MAX_EMAIL_LENGTH } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 
@@ -76,19 +76,14 @@ export class PortalSession extends Session {
 }
 
 /** Ends the sessions of a client except the kept one, and withdraws its links that nobody has opened. */
-export async function endPortalAccess(
-  manager: EntityManager,
-  clientId: string,
-  withdrawnAt: number,
-  keptSession = '',
-): Promise<void> {
+export async function endPortalAccess(manager: EntityManager, clientId: string, keptSession = ''): Promise<void> {
   await manager.delete(PortalSession, { clientId, digest: Not(keptSession) });
-  await manager.update(PortalLink, { clientId, openedAt: IsNull(), withdrawnAt: IsNull() }, { withdrawnAt });
+  await withdrawLinks(manager, { clientId });
 }
 
-/** Withdraws the links that were sent to the contact of a client and that nobody has opened. */
-export async function withdrawMailedLinks(manager: EntityManager, clientId: string): Promise<void> {
-  const unopened = { clientId, createdBy: SYSTEM.name, openedAt: IsNull(), withdrawnAt: IsNull() };
+/** Withdraws the links that match and that nobody has opened. The links to the contact are created by the system. */
+export async function withdrawLinks(manager: EntityManager, which: FindOptionsWhere<PortalLink>): Promise<void> {
+  const unopened = { ...which, openedAt: IsNull(), withdrawnAt: IsNull() };
   await manager.update(PortalLink, unopened, { withdrawnAt: await databaseNow(manager) });
 }
 

@@ -21,9 +21,7 @@ export class MemberSessions
   implements ResourceOwnerAuthenticator
 {
   readonly signOutUrl: string;
-  protected readonly entity = MemberSession;
   protected readonly kind = 'member';
-  protected readonly idleMs = IDLE_MS;
   private readonly base: string;
   private readonly basePath: string;
   private readonly cookie: TokenCookie;
@@ -37,7 +35,7 @@ export class MemberSessions
     limits: SignInLimits,
     @Inject(USHER_OPTIONS) { publicUrl }: ResolvedOptions,
   ) {
-    super(dataSource, audit);
+    super(dataSource, audit, MemberSession, IDLE_MS);
     this.base = `${publicUrl ?? ''}/auth`;
     this.basePath = publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/$/, '');
     this.signOutUrl = `${this.base}/sign-out`;

@@ -27,9 +27,7 @@ interface SignInInput {
 /** Signs operators in: those with a row, and the one of the settings. */
 @Injectable()
 export class OperatorSessions extends AccountSessions<OperatorSession, SessionOwner> {
-  protected readonly entity = OperatorSession;
   protected readonly kind = 'operator';
-  protected readonly idleMs = OPERATOR_IDLE_MS;
   private readonly limit: SignInLimit;
 
   constructor(
@@ -39,7 +37,7 @@ export class OperatorSessions extends AccountSessions<OperatorSession, SessionOw
     limits: SignInLimits,
     @Inject(FIRST_OPERATOR) private readonly first: Credentials,
   ) {
-    super(dataSource, audit);
+    super(dataSource, audit, OperatorSession, OPERATOR_IDLE_MS);
     this.limit = limits.of({
       people: 'Operators',
       limit: 'failures-of-operator-sign-in',

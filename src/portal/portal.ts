@@ -1,10 +1,18 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, IsNull, MoreThan, Not } from 'typeorm';
+import {
+  type DataSource,
+  type EntityManager,
+  type FindOptionsWhere,
+  IsNull,
+  MoreThan,
+  MoreThanOrEqual,
+  Not,
+} from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { Sessions } from '../auth/sign-in/sessions.js';
 import { digestToken, generateToken } from '../auth/tokens/token.js';
 import { Client, ClientSecret } from '../clients/client.entity.js';
-import { ClientsService } from '../clients/clients.service.js';
+import { getClient } from '../clients/clients.service.js';
 import { PortalLink, PortalSession } from '../clients/portal.entity.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
@@ -50,7 +58,6 @@ export interface MadePortalLink {
 export class PortalLinks {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly clients: ClientsService,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
@@ -64,26 +71,32 @@ export class PortalLinks {
     if (!(validMs >= MINUTE_MS && validMs <= MAX_VALID_MS))
       throw unprocessable('a link is valid for 1 minute to 30 days');
     const { environment, publicUrl } = this.options;
-    await this.clients.get(clientId);
     const token = generateToken('portal', environment);
     return inTransaction(this.dataSource, async (manager) => {
-      const { disabledAt } = await lockedClient(manager, clientId);
+      const { disabledAt } = await getClient(manager, clientId, 'pessimistic_write');
       if (disabledAt !== null) throw conflict('the client is disabled; enable it first');
       const createdAt = await databaseNow(manager);
-      const link = {
-        id: newId(environment, createdAt),
+      const recent = { clientId, createdAt: MoreThanOrEqual(createdAt - HAND_OVER_MS) };
+      const secret = showsSecret && (await unshownSecret(manager, recent));
+      if (secret === null)
+        throw conflict(
+          'a link shows a secret only once, and only within an hour after the secret was issued; issue a new secret first',
+        );
+      const id = newId(environment, createdAt);
+      const expiresAt = createdAt + validMs;
+      await manager.insert(PortalLink, {
+        id,
         clientId,
         digest: digestToken(token),
         mayChange,
-        secretId: showsSecret ? await newSecret(manager, clientId, createdAt) : null,
+        secretId: secret ? secret.id : null,
         createdBy: fitting(actor).name,
         createdAt,
-        expiresAt: createdAt + validMs,
-      };
-      await manager.insert(PortalLink, link);
-      const detail = { link: link.id, mayChange, showsSecret };
+        expiresAt,
+      });
+      const detail = { link: id, mayChange, showsSecret };
       await this.audit.record({ action: 'portal.link-created', subject: `client:${clientId}`, actor, detail }, manager);
-      return { id: link.id, url: `${publicUrl ?? ''}${OPEN_PATH}/${token}`, expiresAt: link.expiresAt };
+      return { id, url: `${publicUrl ?? ''}${OPEN_PATH}/${token}`, expiresAt };
     });
   }
 
@@ -99,8 +112,10 @@ export class PortalLinks {
       const { affected } = await manager.update(PortalLink, { clientId, id, withdrawnAt: IsNull() }, { withdrawnAt });
       if (affected !== 1) throw notFound('there is no such link, or it is withdrawn already');
       await manager.delete(PortalSession, { linkId: id });
-      const subject = `client:${clientId}`;
-      await this.audit.record({ action: 'portal.link-withdrawn', subject, actor, detail: { link: id } }, manager);
+      await this.audit.record(
+        { action: 'portal.link-withdrawn', subject: `client:${clientId}`, actor, detail: { link: id } },
+        manager,
+      );
     });
   }
 }
@@ -115,19 +130,13 @@ export interface PortalOwner {
 /** The sessions of clients in their portal. A link begins one. */
 @Injectable()
 export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
-  protected readonly entity = PortalSession;
-  protected readonly idleMs: number;
-  protected override readonly absoluteMs: number;
-
   constructor(
     @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     private readonly secrets: ClientSecrets,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) { portalIdleMs, portalSessionMs }: ResolvedOptions,
   ) {
-    super(dataSource);
-    this.absoluteMs = portalSessionMs;
-    this.idleMs = Math.min(portalIdleMs, portalSessionMs);
+    super(dataSource, PortalSession, Math.min(portalIdleMs, portalSessionMs), portalSessionMs);
   }
 
   /**
@@ -141,9 +150,9 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
       const { id, clientId, mayChange, secretId } = link;
       // Locks the client first, as disabling it and replacing a leaked secret do: either this waits, or they end the
       // session.
-      const client = await lockedClient(manager, clientId);
+      const client = await getClient(manager, clientId, 'pessimistic_write');
       if (client.disabledAt !== null) return 'disabled';
-      const isShown = secretId && (await wasShown(manager, clientId, secretId));
+      const unshown = secretId && (await unshownSecret(manager, { id: secretId }));
       const now = await databaseNow(manager);
       const { affected } = await manager.update(
         PortalLink,
@@ -151,9 +160,7 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
         { openedAt: now, openedFrom: address },
       );
       if (affected !== 1) return null;
-      const newest =
-        secretId && !isShown && (await manager.findOneBy(ClientSecret, { id: secretId, expiresAt: IsNull() }));
-      const secret = newest ? this.secrets.open(newest) : null;
+      const secret = unshown ? this.secrets.open(unshown) : null;
       const session = await this.start(manager, (begun) => ({ ...begun, clientId, linkId: id, mayChange }));
       await this.audit.record(
         {
@@ -178,17 +185,11 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
 @UsherNamedModule({ providers: [PortalLinks, PortalSessions], exports: [PortalLinks, PortalSessions] })
 export class PortalModule {}
 
-const lockedClient = (manager: EntityManager, id: string): Promise<Client> =>
-  manager.findOneOrFail(Client, { where: { id }, lock: { mode: 'pessimistic_write' } });
-
-const wasShown = (manager: EntityManager, clientId: string, secretId: string): Promise<boolean> =>
-  manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });
-
-async function newSecret(manager: EntityManager, clientId: string, now: number): Promise<string> {
-  const secret = await manager.findOneBy(ClientSecret, { clientId, expiresAt: IsNull() });
-  if (!secret || (await wasShown(manager, clientId, secret.id)) || now - secret.createdAt > HAND_OVER_MS)
-    throw conflict(
-      'a link shows a secret only once, and only within an hour after the secret was issued; issue a new secret first',
-    );
-  return secret.id;
+/** The secret that matches, if it is the newest of its client and no link has shown it. */
+async function unshownSecret(manager: EntityManager, which: FindOptionsWhere<ClientSecret>) {
+  const secret = await manager.findOneBy(ClientSecret, { ...which, expiresAt: IsNull() });
+  if (!secret) return null;
+  const { id: secretId, clientId } = secret;
+  const isShown = await manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });
+  return isShown ? null : secret;
 }

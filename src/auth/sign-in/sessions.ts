@@ -1,9 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject } from '@nestjs/common';
 import { type DataSource, type EntityManager, MoreThan } from 'typeorm';
 import { AuditLog, FailureCounts } from '../../audit/audit.module.js';
 import { KeyRing } from '../../clients/secrets/vault.js';
 import type { Session } from '../../database/browser-session.entity.js';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { isSealed, newToken, seal } from '../../http/pages/form-token.js';
 import type { Actor } from '../../values/actor.js';
@@ -41,15 +40,14 @@ export interface BegunSession {
 }
 
 /** The sessions of one kind of people. The browser holds a token; the table only its digest. */
-@Injectable()
 export abstract class Sessions<T extends Session, Owner> {
-  protected abstract readonly entity: new () => T;
-  /** A session ends this long after its last request. */
-  protected abstract readonly idleMs: number;
-  /** A session ends this long after the sign-in in any case. */
-  protected readonly absoluteMs: number = ABSOLUTE_MS;
-
-  constructor(@Inject(USHER_DATA_SOURCE) protected readonly dataSource: DataSource) {}
+  /** A session ends `idleMs` after its last request, and `absoluteMs` after the sign-in in any case. */
+  constructor(
+    protected readonly dataSource: DataSource,
+    private readonly entity: new () => T,
+    private readonly idleMs: number,
+    private readonly absoluteMs = ABSOLUTE_MS,
+  ) {}
 
   /** The owner of this session; null if it does not exist or has ended. `isUse`: the session is extended. */
   async find(token: string, isUse = true): Promise<Owner | null> {
@@ -85,7 +83,6 @@ export abstract class Sessions<T extends Session, Owner> {
 }
 
 /** The sessions of members or of operators, who have a password. */
-@Injectable()
 export abstract class AccountSessions<T extends Session, Owner> extends Sessions<T, Owner> {
   protected abstract readonly accounts: Accounts<Account>;
   protected abstract readonly kind: 'member' | 'operator';
@@ -96,8 +93,10 @@ export abstract class AccountSessions<T extends Session, Owner> extends Sessions
   constructor(
     dataSource: DataSource,
     private readonly audit: AuditLog,
+    entity: new () => T,
+    idleMs: number,
   ) {
-    super(dataSource);
+    super(dataSource, entity, idleMs);
   }
 
   /**

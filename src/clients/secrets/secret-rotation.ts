@@ -10,7 +10,7 @@ import type { Actor } from '../../values/actor.js';
 import { newId } from '../../values/identifier.js';
 import { newSecret } from '../client-credentials.js';
 import { Client, ClientSecret, LEAKED, NEXT_GENERATION } from '../client.entity.js';
-import { unknownClient } from '../clients.service.js';
+import { getClient } from '../clients.service.js';
 import { addNotice, endPortalAccess } from '../portal.entity.js';
 import { Vault } from './vault.js';
 
@@ -54,16 +54,15 @@ export class SecretRotation {
   ): Promise<RotatedSecret> {
     const rotationKey = repeatKey === undefined ? null : hash('sha256', repeatKey, 'base64url');
     return inTransaction(this.dataSource, async (manager) => {
-      const { now, overlapEnd, contact } = await lockClient(manager, clientId);
+      const { client, now, overlapEnd } = await lockClient(manager, clientId);
       const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, overlapEnd));
       if (answered) return answered;
       if (overlapEnd !== null) throw rotationInProgress(clientId, overlapEnd);
       const ending = { expiresAt: now + overlapMs, ...(hasLeaked && { digest: LEAKED }) };
       await manager.update(ClientSecret, { clientId, expiresAt: IsNull() }, ending);
       await manager.delete(ClientSecret, { clientId, expiresAt: LessThanOrEqual(now) });
-      const secret = await this.issue(manager, clientId, now, rotationKey);
-      if (hasLeaked) await endPortalAccess(manager, clientId, now, keptSession);
-      if (contact) await addNotice(manager, this.options, { clientId, kind: 'secret', contact });
+      const secret = await this.issue(manager, client, now, rotationKey);
+      if (hasLeaked) await endPortalAccess(manager, clientId, keptSession);
       if (revokeTokens) await manager.update(Client, { id: clientId }, NEXT_GENERATION);
       const detail = { oldValidUntil: new Date(now + overlapMs).toISOString(), tokensRevoked: revokeTokens, hasLeaked };
       await this.audit.record({ action: 'secret.rotated', subject: `client:${clientId}`, actor, detail }, manager);
@@ -74,22 +73,23 @@ export class SecretRotation {
   /** Replaces the new secret, which nobody received; it ends at once. The old one stays as it is. 409 without a rotation. */
   async replace(clientId: string, actor?: Actor): Promise<RotatedSecret> {
     return inTransaction(this.dataSource, async (manager) => {
-      const { now, overlapEnd, contact } = await lockClient(manager, clientId);
+      const { client, now, overlapEnd } = await lockClient(manager, clientId);
       if (overlapEnd === null) throw noRotation(clientId);
-      if (contact) await addNotice(manager, this.options, { clientId, kind: 'secret', contact });
       await manager.delete(ClientSecret, { clientId, expiresAt: IsNull() });
-      const secret = await this.issue(manager, clientId, now);
+      const secret = await this.issue(manager, client, now);
       await this.audit.record({ action: 'secret.replaced', subject: `client:${clientId}`, actor }, manager);
       return { secret, oldValidUntil: overlapEnd };
     });
   }
 
+  /** The contact of the client is told. */
   private async issue(
     manager: EntityManager,
-    clientId: string,
+    { id: clientId, contact }: Client,
     createdAt: number,
     rotationKey: string | null = null,
   ): Promise<string> {
+    if (contact) await addNotice(manager, this.options, { clientId, kind: 'secret', contact });
     const secret = newSecret();
     const id = newId(this.options.environment, createdAt);
     const sealed = this.vault.seal(secret, clientId);
@@ -158,13 +158,12 @@ export const rotationInProgress = (clientId: string, until: number): Problem =>
   );
 
 /**
- * Locks the client's row until the transaction ends. Returns its contact, the current database time, and the end of the
- * overlap of a rotation in progress.
+ * Locks the client's row until the transaction ends. Returns it, the current database time, and the end of the overlap of a
+ * rotation in progress.
  */
 async function lockClient(manager: EntityManager, id: string) {
-  const client = await manager.findOne(Client, { where: { id }, lock: { mode: 'pessimistic_write' } });
-  if (client?.id !== id) throw unknownClient(id);
+  const client = await getClient(manager, id, 'pessimistic_write');
   const now = await databaseNow(manager);
   const old = await manager.findOneBy(ClientSecret, { clientId: id, expiresAt: MoreThan(now) });
-  return { now, overlapEnd: old?.expiresAt ?? null, contact: client.contact };
+  return { client, now, overlapEnd: old?.expiresAt ?? null };
 }

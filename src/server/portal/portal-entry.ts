@@ -6,54 +6,69 @@ import { CLIENT_ID_LENGTH } from '../../database/columns.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { addressGroup, addressOf } from '../../http/exchange.js';
 import { html } from '../../http/html.js';
-import { isSearchable, type Texts } from '../../http/pages/fields.js';
-import { setViewer } from '../../http/pages/form.js';
+import { type FormPart, isSearchable, type Texts } from '../../http/pages/fields.js';
+import { postForm, setViewer } from '../../http/pages/form.js';
+import { refused } from '../../http/pages/form-token.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
-import type { Page, Visit } from '../../http/pages/site.js';
+import type { Action, Page, Visit } from '../../http/pages/site.js';
 import { forbidden, tooManyRequests } from '../../http/problem.js';
 import { limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { BrowserSessions, SAFE_METHODS } from '../console/access/browser-sessions.js';
-import { OPS_HEADERS, type Site } from '../console/frame/frame.js';
+import { OPS_HEADERS, Site } from '../console/frame/frame.js';
 
 export const OVERVIEW_PATH = `${PORTAL_PATH}/overview`;
-export const SIGN_OUT_PATH = `${PORTAL_PATH}/sign-out`;
+const SIGN_OUT_PATH = `${PORTAL_PATH}/sign-out`;
 const OPEN_ROUTE = `${OPEN_PATH}/:token`;
+const SECTIONS = ['Overview', 'Notifications', 'Missed', 'Orders', 'Settings', 'Record'];
 
 /** How many links may be asked for from one address, and for one client. */
 const ASKED_FROM_ADDRESS = { count: 10, seconds: 3_600 };
 const ASKED_FOR_CLIENT = { count: 3, seconds: 3_600 };
 
-/** What the forms before the sign-in have in common. They are posted to the address of their page. */
-const ENTRY_FORM = { at: '', kind: 'primary', isForViewers: true } as const;
 const CLIENT = { name: 'client', label: 'Client id', maxLength: CLIENT_ID_LENGTH, isRequired: true };
 
 /** How a client gets into its portal and out of it: the cookies, the check of every request, and the pages. */
 @Injectable()
 export class PortalEntry extends BrowserSessions<PortalOwner> {
+  readonly site: Site;
+
   constructor(
     private readonly portals: PortalSessions,
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly limits: Limits,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
-    super(portals, PORTAL_PATH, options.publicUrl, options.publicUrl);
+    const { brandName, publicUrl } = options;
+    super(portals, PORTAL_PATH, publicUrl);
+    this.site = new Site(
+      PORTAL_PATH,
+      SECTIONS,
+      ({ name }, request) =>
+        html`<div class="u-who">
+          ${name} ${postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
+        </div>`,
+      OVERVIEW_PATH,
+      brandName,
+      new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, ''),
+    );
   }
 
   readonly pages: Page[] = [
     {
       path: PORTAL_PATH,
-      show: (visit) => (visit.viewer ? OVERVIEW_PATH : this.entry(visit)),
-      actions: {
-        ask: {
-          ...ENTRY_FORM,
-          button: 'Send me a link',
-          fields: (_, visit) => [this.formField(visit), CLIENT],
-          answer: (fields, visit) => this.ask(fields, visit),
-        },
+      show: (visit) => {
+        if (visit.viewer) return OVERVIEW_PATH;
+        const isMailed = this.options.contactMessages !== null;
+        const body = html`<p>
+            Ask your operator for a link${isMailed && ', or have one sent to the contact of the client'}.
+          </p>
+          ${isMailed && visit.form('ask')}`;
+        return { title: 'Portal', body };
       },
+      actions: { ask: this.entryForm('Send me a link', (fields, visit) => this.ask(fields, visit), CLIENT) },
     },
     {
       path: OPEN_ROUTE,
@@ -63,48 +78,46 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
         body: html`<p>This link opens the portal once. You are then signed in with this browser.</p>
           ${visit.form('open')}`,
       }),
-      actions: {
-        open: {
-          ...ENTRY_FORM,
-          button: 'Open the portal',
-          fields: (_, visit) => [this.formField(visit)],
-          answer: (fields, visit) => this.open(fields, visit),
-        },
-      },
+      actions: { open: this.entryForm('Open the portal', (_, visit) => this.open(visit)) },
     },
     this.signOutPage(SIGN_OUT_PATH, PORTAL_PATH),
   ];
 
   /** Checks every request of the portal. Redirects a browser that is not signed in to the entry. Throws 403. */
-  async check(site: Site, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  async check(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { url = '' } = request.routeOptions;
     void reply.headers(OPS_HEADERS);
-    if (site.assets.some(({ path }) => path === url)) return;
+    if (this.site.assets.some(({ path }) => path === url)) return;
     const isRead = SAFE_METHODS.includes(request.method);
     if (!isRead) this.checkPage(request);
     // Opening a link starts a new session, even if somebody is signed in.
     if (url === OPEN_ROUTE) return;
     const client = await this.signedIn(request);
-    if (client === null) return url === PORTAL_PATH ? undefined : reply.redirect(site.address('~'), 303);
+    if (client === null) return url === PORTAL_PATH ? undefined : reply.redirect(this.site.address('~'), 303);
     if (!isRead && !client.mayChange && url !== SIGN_OUT_PATH)
       throw forbidden('your link lets you see everything and change nothing; ask for another one');
     setViewer(request, client);
   }
 
-  private entry(visit: Visit) {
-    const isMailed = this.options.contactMessages !== null;
-    const body = html`<p>
-        Ask your operator for a link${isMailed && ', or have one sent to the contact of the client'}.
-      </p>
-      ${isMailed && visit.form('ask')}`;
-    return { title: 'Portal', body };
+  /** A form before the sign-in, posted to the address of its page. Throws 403 unless this browser got it from there. */
+  private entryForm(button: string, answer: NonNullable<Action['answer']>, ...parts: FormPart[]): Action {
+    return {
+      at: '',
+      button,
+      kind: 'primary',
+      isForViewers: true,
+      fields: (_, visit) => [this.formField(visit), ...parts],
+      answer: (fields, visit) => {
+        if (!this.isOwnForm(visit, fields)) throw refused();
+        return answer(fields, visit);
+      },
+    };
   }
 
   /** The answer does not reveal whether the client exists, because only a worker looks it up. */
-  private async ask(fields: Texts, visit: Visit) {
-    this.checkForm(visit, fields);
-    const clientId = fields.client?.trim() ?? '';
-    const address = limitKey(addressGroup(addressOf(visit.request) ?? ''));
+  private async ask({ client = '' }: Texts, { request }: Visit) {
+    const clientId = client.trim();
+    const address = limitKey(addressGroup(addressOf(request) ?? ''));
     const wait = this.limits.limiter('portal-entry-address', ASKED_FROM_ADDRESS).count(address);
     if (wait > 0) throw tooManyRequests('too many links were asked for from this address; try again later', wait);
     const isLimited = this.limits.limiter('portal-entry', ASKED_FOR_CLIENT).count(limitKey(clientId)) > 0;
@@ -117,9 +130,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     return { title: 'Check your mailbox', body };
   }
 
-  private async open(fields: Texts, visit: Visit) {
-    const { request, reply, id: token } = visit;
-    this.checkForm(visit, fields);
+  private async open({ request, reply, id: token }: Visit) {
     const opened = await this.portals.open(token, addressOf(request));
     if (!opened) return { title: 'This link is not valid', body: NOT_VALID, status: 410 };
     if (opened === 'disabled') return { title: 'The client is disabled', body: DISABLED, status: 403 };

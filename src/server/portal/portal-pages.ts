@@ -2,8 +2,7 @@ import { type INestApplicationContext, Injectable, Module } from '@nestjs/common
 import type { FastifyInstance } from 'fastify';
 import { html } from '../../http/html.js';
 import { inputField } from '../../http/pages/fields.js';
-import { postForm } from '../../http/pages/form.js';
-import { listPage } from '../../http/pages/list.js';
+import { listPage, partOf } from '../../http/pages/list.js';
 import { notice, table } from '../../http/pages/parts.js';
 import type { Page } from '../../http/pages/site.js';
 import { OrderTotals } from '../../orders/list/order-totals.js';
@@ -14,15 +13,13 @@ import { AuditPages } from '../console/audit/audit-pages.js';
 import { ClientPages } from '../console/clients/client-pages.js';
 import { ClientDetailsReader } from '../console/clients/clients-data.js';
 import { notifications, ORDER_COLUMNS, summary } from '../console/clients/client-page.js';
-import { Site } from '../console/frame/frame.js';
 import { webhookLink } from '../console/frame/links.js';
 import { mountSite } from '../console/frame/pages.js';
 import { NotificationsPages } from '../console/notifications/notifications-pages.js';
 import { WebhookPages } from '../console/notifications/webhook-pages.js';
 import { OpsModule } from '../console/ops.module.js';
 import { healthTable } from '../console/receivers/receiver-parts.js';
-import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { OVERVIEW_PATH, PortalEntry, SIGN_OUT_PATH } from './portal-entry.js';
+import { OVERVIEW_PATH, PortalEntry } from './portal-entry.js';
 
 const MAX_ORDERS = 100;
 
@@ -61,9 +58,9 @@ export class PortalPages {
         </p>`,
       read: async (_, { after, most }, { id: clientId }) => {
         const rows: UndeliveredNotification[] = [];
-        const query = { limit: most, cursor: after ?? undefined };
+        const query = { limit: most + 1, cursor: after ?? undefined };
         for await (const page of this.undelivered.pages({ clientId, ownerId: null }, query)) rows.push(...page);
-        return { rows, next: rows.length < most ? null : idOf(rows.at(-1)) };
+        return partOf(rows, most, idOf);
       },
       count: null,
       columns: {
@@ -98,32 +95,13 @@ export class PortalPages {
   ];
 }
 
-const idOf = (row?: UndeliveredNotification): string => row?.headers['X-Webhook-Id'] ?? '';
-
-const SECTIONS = ['Overview', 'Notifications', 'Missed', 'Orders', 'Settings', 'Record'];
+const idOf = ({ headers }: UndeliveredNotification) => headers['X-Webhook-Id'] ?? '';
 
 export function mountPortal(app: INestApplicationContext, server: FastifyInstance): void {
-  const { brandName, publicUrl } = app.get<Config>(SERVER_CONFIG);
-  const site = new Site(
-    PORTAL_PATH,
-    SECTIONS,
-    ({ name }, request) =>
-      html`<div class="u-who">
-        ${name} ${postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
-      </div>`,
-    OVERVIEW_PATH,
-    brandName,
-    new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, ''),
-  );
   const entry = app.get(PortalEntry);
-  const shared = [NotificationsPages, WebhookPages].flatMap((source) => app.get(source).pages);
-  const own = [
-    ...entry.pages,
-    ...app.get(PortalPages).pages,
-    app.get(ClientPages).settings,
-    app.get(AuditPages).record,
-  ];
-  mountSite(app, server, site, [...own, ...shared], (request, reply) => entry.check(site, request, reply));
+  const pages = [PortalEntry, PortalPages, NotificationsPages, WebhookPages].flatMap((source) => app.get(source).pages);
+  pages.push(app.get(ClientPages).settings, app.get(AuditPages).record);
+  mountSite(app, server, entry.site, pages, (request, reply) => entry.check(request, reply));
 }
 
 @Module({ imports: [OpsModule, OrdersModule], providers: [PortalEntry, PortalPages] })

@@ -1,5 +1,5 @@
 import { type DataSource, LessThanOrEqual } from 'typeorm';
-import { Client } from '../../clients/client.entity.js';
+import { findClient } from '../../clients/clients.service.js';
 import { ContactNotice } from '../../clients/portal.entity.js';
 import { databaseNow } from '../../database/sql.js';
 import type { PortalLinks } from '../../portal/portal.js';
@@ -30,9 +30,9 @@ export async function noticeMessage(
   environment: Environment,
   { id, clientId, kind, contact, createdAt }: ContactNotice,
 ): Promise<ContactMessage | null> {
-  const client = await manager.findOneBy(Client, { id: clientId });
+  const client = await findClient(manager, clientId);
   const told = contact ?? client?.contact;
-  if (client?.id !== clientId || !told) return null;
+  if (!client || !told) return null;
   const message = { id, clientId, clientName: client.name, contact: told, hosts: [] };
   const about = `the client "${client.name}" (${clientId})`;
   if (kind !== 'link')

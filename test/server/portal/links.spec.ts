@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { type NewPortalLink, PortalLinks } from '../../../src/portal/portal.js';
@@ -139,16 +139,18 @@ describe('a link to the portal', () => {
       if (!text.includes(secret)) expect([status, text]).toEqual([200, expect.stringContaining('ask your operator')]);
   });
 
-  test('is not made for a client that is disabled while it is made', async () => {
+  test('is not made for a client that is disabled, and one that is made while it is disabled opens nothing', async () => {
     const { id } = await usher.client();
-    const found = jest.spyOn(usher.clients, 'get').mockImplementationOnce(async (given) => {
-      const client = await usher.clients.get(given);
-      await usher.clients.setDisabled(id, true);
-      return client;
-    });
+    const [made] = await Promise.allSettled([links().create(id), usher.clients.setDisabled(id, true)]);
+    if (made.status === 'fulfilled') expect((await newBrowser().post(made.value.url, {})).status).toBe(403);
     await expect(links().create(id)).rejects.toThrow('the client is disabled');
-    found.mockRestore();
-    expect(await links().list(id)).toEqual([]);
+    await usher.clients.setDisabled(id, false);
+    if (made.status === 'fulfilled') expect((await newBrowser().post(made.value.url, {})).status).toBe(410);
+  });
+
+  test('is not made for a client that does not exist', async () => {
+    for (const id of ['nobody', `${client.id} `, '\0'])
+      await expect(links().create(id)).rejects.toMatchObject({ status: 404 });
   });
 
   test('of a disabled client is not used up, and says to ask the operator', async () => {

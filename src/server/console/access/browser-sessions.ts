@@ -5,7 +5,7 @@ import { isDatabaseDown } from '../../../database/sql.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
 import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
-import { isOfOtherSite, isSealed, refused, seal, TokenCookie } from '../../../http/pages/form-token.js';
+import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
 import { forbidden, unavailable } from '../../../http/problem.js';
 import { KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
@@ -29,12 +29,12 @@ export abstract class BrowserSessions<Owner extends object> {
    */
   private readonly remembered = new LRUCache<string, Owner>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
 
-  /** `home`: `/ops` or `/portal`. `siteUrl`: where browsers reach the site; null if it is not known. */
+  /** `home`: `/ops` or `/portal`. `siteUrl`: where browsers reach the site; null if it is not known. `publicUrl`: where they reach the API. */
   constructor(
-    private readonly sessions: Pick<Sessions<Session, Owner>, 'find' | 'end'>,
+    private readonly sessions: Sessions<Session, Owner>,
     private readonly home: string,
     private readonly siteUrl: string | null,
-    private readonly publicUrl: string | null,
+    private readonly publicUrl = siteUrl,
   ) {}
 
   /**
@@ -48,20 +48,16 @@ export abstract class BrowserSessions<Owner extends object> {
   /** Who is signed in; null if nobody is, or if the session has ended. Throws 503 if the session cannot be checked. */
   async signedIn(request: FastifyRequest) {
     const session = this.read(request, 'session');
-    const owner = session && (await this.owner(request, session));
-    return owner ? { ...owner, session } : null;
-  }
-
-  private async owner(request: FastifyRequest, token: string) {
-    const key = digestToken(token);
+    if (session === null) return null;
+    const key = digestToken(session);
     try {
-      const owner = await withTimeout(this.sessions.find(token, isUse(request)), TIMEOUT_MS);
+      const owner = await withTimeout(this.sessions.find(session, isUse(request)), TIMEOUT_MS);
       // Undefined deletes it.
       this.remembered.set(key, owner ?? undefined);
-      return owner;
+      return owner && { ...owner, session };
     } catch (error) {
       const owner = SAFE_METHODS.includes(request.method) && this.remembered.get(key);
-      if (owner) return owner;
+      if (owner) return { ...owner, session };
       throw error instanceof NoAnswer || isDatabaseDown(error)
         ? unavailable('the database does not answer, so the sign-in cannot be checked')
         : error;
@@ -77,11 +73,6 @@ export abstract class BrowserSessions<Owner extends object> {
     this.cookie(request, 'form').renew(reply);
   }
 
-  async end(request: HttpRequest, reply: HttpResponse) {
-    await this.forget(request);
-    this.cookie(request, 'session').write(reply, null);
-  }
-
   /** The page that ends a session. `next`: where it redirects to. */
   protected signOutPage(path: string, next: string): Page {
     return {
@@ -92,7 +83,8 @@ export abstract class BrowserSessions<Owner extends object> {
           at: '',
           button: 'Sign out',
           answer: async (_, { request, reply }) => {
-            await this.end(request, reply);
+            await this.forget(request);
+            this.cookie(request, 'session').write(reply, null);
             return next;
           },
         },
@@ -114,11 +106,6 @@ export abstract class BrowserSessions<Owner extends object> {
   isOwnForm({ request, path }: Visit, fields: Texts) {
     const browser = this.read(request, 'form');
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD]);
-  }
-
-  /** Throws 403 for a form that is not {@link isOwnForm}. */
-  protected checkForm(visit: Visit, fields: Texts) {
-    if (!this.isOwnForm(visit, fields)) throw refused();
   }
 
   /**

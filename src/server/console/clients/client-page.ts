@@ -58,7 +58,21 @@ export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLi
       details.signInFailures,
       'Wrong secrets will be here, counted once a minute.',
     )}
-    ${portalSection(visit, links)} ${changes(visit, details)}`;
+    <h2 id="portal">Portal</h2>
+    ${table(
+      {
+        Link: ({ withdrawnAt, openedAt, expiresAt }) =>
+          statusBadge(withdrawnAt ? 'withdrawn' : openedAt ? 'opened' : expiresAt < Date.now() ? 'expired' : 'open'),
+        'May change': ({ mayChange }) => (mayChange ? 'yes' : 'no'),
+        'Made by': 'createdBy',
+        Expires: { time: 'expiresAt' },
+        Opened: ({ openedAt, openedFrom }) => openedAt && html`${time(openedAt)} from ${openedFrom}`,
+        '': ({ id, withdrawnAt }) => (withdrawnAt ? null : visit.form('withdraw-link', id)),
+      },
+      links,
+      'A link lets the client see its notifications, and why they failed, without the API.',
+    )}
+    ${visit.form('portal-link')} ${changes(visit, details)}`;
 
 /** Also at the top of the portal, without what operators do. */
 export function summary(visit: Visit, { client, account, isTrusted, pending, limits }: ClientDetails) {
@@ -199,14 +213,19 @@ export const portalActions = (links: () => PortalLinks): Record<string, Action> 
     fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
     // The link is not stored, so only this answer shows it.
     answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
-      const [showsSecret, validMs] = [secret === 'yes', parseDuration(valid) ?? 0];
-      const { url } = await links().create(clientId, { mayChange: mayChange === 'yes', showsSecret, validMs, actor });
+      const showsSecret = secret === 'yes';
+      const { url } = await links().create(clientId, {
+        mayChange: mayChange === 'yes',
+        showsSecret,
+        validMs: parseDuration(valid) ?? 0,
+        actor,
+      });
       const { href } = new URL(url, `${request.protocol}://${request.headers.host ?? ''}`);
       const body = html`${notice('warning', 'Copy the link now. It is not shown again.')}
         <p>${copiedId(href)}</p>
         <p>The first person who opens it is signed in${showsSecret && ' and sees the secret, once'}.</p>
         <p><a class="button" href="${clientPath(clientId)}#portal">To the client</a></p>`;
-      return { title: 'Link to the portal', section: 'clients', body };
+      return { title: 'Link to the portal', body };
     },
   },
   'withdraw-link': {
@@ -219,32 +238,10 @@ export const portalActions = (links: () => PortalLinks): Record<string, Action> 
 });
 
 /** The form beside a secret that was issued just now. */
-export const handOver = (request: HttpRequest, clientId: string): Html | null => {
-  const form = postForm(request, `${clientPath(clientId)}/portal-link`, MAKE, [
-    hiddenField('secret', 'yes'),
-    checkField('mayChange', MAY_CHANGE, true),
-    VALID,
-  ]);
-  return (
-    form &&
-    html`<h2>Hand over the secret by a link, which shows it once</h2>
-      ${form}`
-  );
-};
-
-const portalSection = (visit: Visit, links: PortalLink[]): Html =>
-  html`<h2 id="portal">Portal</h2>
-    ${table(
-      {
-        Link: ({ withdrawnAt, openedAt, expiresAt }) =>
-          statusBadge(withdrawnAt ? 'withdrawn' : openedAt ? 'opened' : expiresAt < Date.now() ? 'expired' : 'open'),
-        'May change': ({ mayChange }) => (mayChange ? 'yes' : 'no'),
-        'Made by': 'createdBy',
-        Expires: { time: 'expiresAt' },
-        Opened: ({ openedAt, openedFrom }) => openedAt && html`${time(openedAt)} from ${openedFrom}`,
-        '': ({ id, withdrawnAt }) => (withdrawnAt ? null : visit.form('withdraw-link', id)),
-      },
-      links,
-      'A link lets the client see its notifications, and why they failed, without the API.',
-    )}
-    ${visit.form('portal-link')}`;
+export const handOver = (request: HttpRequest, clientId: string) =>
+  html`<h2>Hand over the secret by a link, which shows it once</h2>
+    ${postForm(request, `${clientPath(clientId)}/portal-link`, MAKE, [
+      hiddenField('secret', 'yes'),
+      checkField('mayChange', MAY_CHANGE, true),
+      VALID,
+    ])}`;

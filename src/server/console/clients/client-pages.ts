@@ -5,6 +5,7 @@ import { ClientAccount } from '../../../account/client-account.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
+import type { Html } from '../../../http/html.js';
 import { checkField, type Texts } from '../../../http/pages/fields.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
@@ -43,7 +44,7 @@ export class ClientPages {
   ) {}
 
   readonly pages = [
-    definePage<ClientDetails>({
+    definePage({
       path: '/ops/clients/:id',
       read: ({ id }) => this.details.read(id),
       show: async (visit, details) => ({
@@ -88,7 +89,7 @@ export class ClientPages {
     }),
   ];
 
-  readonly settings = definePage<ClientDetails>({
+  readonly settings = definePage({
     path: '~/settings',
     read: ({ id }) => this.details.read(id),
     show: (visit, details) => ({ title: 'Settings', body: settingsPage(visit, details) }),
@@ -96,18 +97,14 @@ export class ClientPages {
       ...this.own(false),
       certify: {
         button: 'Certify the receiver',
-        answer: async (_, visit) => {
-          const result = await this.certifications.run(visit.id);
-          await this.record('client.certified', visit);
-          return visit.show(certified(result));
-        },
+        answer: async (_, visit) =>
+          this.tested('client.certified', visit, certified(await this.certifications.run(visit.id))),
       },
     },
   });
 
   /** The actions that a client has in its portal too. */
   private own(isOperator: boolean): Record<string, Action<ClientDetails>> {
-    const said = (byOperator: string, byClient: string) => (isOperator ? byOperator : byClient);
     return {
       'notify-url': {
         button: 'Set the Notify URL',
@@ -121,21 +118,18 @@ export class ClientPages {
           ...(isOperator ? [checkField('isTested', TESTED, true)] : []),
         ],
         done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
-        run: async ({ notifyUrl = '', isTested }, visit) => {
-          const [url, { id, actor }] = [notifyUrl.trim(), visit];
+        run: async ({ notifyUrl = '', isTested }, { id, actor }) => {
+          const url = notifyUrl.trim();
           if (isOperator && isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
           else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
         },
       },
       test: {
         button: 'Send a test notification to the present URL',
-        // A test is not stored, so the answer itself shows its result.
         answer: async (_, visit) => {
-          const client = await this.clients.get(visit.id);
-          if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-          const result = await this.tests.sendTo(client, client.notifyUrl);
-          await this.record('client.tested', visit);
-          return visit.show(testOutcome(result));
+          const { notifyUrl } = await this.clients.get(visit.id);
+          if (notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
+          return this.tested('client.tested', visit, testOutcome(await this.tests.sendTo(visit, notifyUrl)));
         },
       },
       contact: {
@@ -150,7 +144,9 @@ export class ClientPages {
         fields: () => [
           { name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate, hint: OVERLAP_HINT },
         ],
-        confirm: said('The integrator will get the new secret from me', 'I will put the new secret into our receiver'),
+        confirm: isOperator
+          ? 'The integrator will get the new secret from me'
+          : 'I will put the new secret into our receiver',
         answer: (fields, visit) => this.rotate('rotate', fields, visit),
       },
       leaked: {
@@ -163,7 +159,7 @@ export class ClientPages {
           },
           checkField('revokeTokens', 'Also revoke all tokens', true),
         ],
-        confirm: `${said('The integrator gets', 'We get')} no token until the new secret is in use`,
+        confirm: `${isOperator ? 'The integrator gets' : 'We get'} no token until the new secret is in use`,
         answer: (fields, visit) => this.rotate('leaked', fields, visit),
       },
       replace: {
@@ -173,7 +169,7 @@ export class ClientPages {
       },
       'finish-rotation': {
         button: 'End the old secret now',
-        confirm: `${said('The integrator uses', 'We use')} the new secret`,
+        confirm: `${isOperator ? 'The integrator uses' : 'We use'} the new secret`,
         done: 'Only the new secret is valid now.',
         run: (_, visit) => this.rotation.finish(this.counted(visit), visit.actor),
       },
@@ -186,15 +182,20 @@ export class ClientPages {
     return visit.id;
   }
 
-  private record(action: AuditAction, visit: Visit) {
-    return this.audit.record({ action, subject: `client:${visit.id}`, actor: visit.actor });
+  /** The page with the result of a test. It is not stored, so no other page shows it. */
+  private async tested(action: AuditAction, visit: Visit, result: Html) {
+    await this.audit.record({ action, subject: `client:${visit.id}`, actor: visit.actor });
+    return visit.show(result);
   }
 
   private async rotate(form: keyof typeof OVERLAPS, { overlap = '', revokeTokens }: Texts, visit: Visit) {
     if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
-    const { actor, viewer } = visit;
-    const keptSession = digestToken(viewer?.session ?? '');
-    const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', keptSession, actor };
+    const options = {
+      hasLeaked: form === 'leaked',
+      revokeTokens: revokeTokens === 'yes',
+      keptSession: digestToken(visit.viewer?.session ?? ''),
+      actor: visit.actor,
+    };
     return this.issue(visit, this.rotation.rotate(this.counted(visit), parseDuration(overlap) ?? 0, options));
   }
 

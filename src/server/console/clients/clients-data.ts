@@ -4,7 +4,7 @@ import { ClientAccount } from '../../../account/client-account.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { Consent } from '../../../auth/authorize/authorization.entity.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
-import { ClientsService } from '../../../clients/clients.service.js';
+import { ClientsService, findClient } from '../../../clients/clients.service.js';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { orderKey, timeOfId } from '../../../values/identifier.js';
@@ -59,11 +59,8 @@ export class ClientDirectory {
   }
 
   /** Null if there is no client with this id. */
-  async find(id: string): Promise<Client | null> {
-    if (id === '' || !isSearchable(id)) return null;
-    const client = await this.dataSource.manager.findOneBy(Client, { id });
-    // MySQL ignores trailing spaces when it compares ids.
-    return client?.id === id ? client : null;
+  find(id: string): Promise<Client | null> {
+    return findClient(this.dataSource.manager, id);
   }
 
   isNamed(name: string): Promise<boolean> {

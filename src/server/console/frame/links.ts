@@ -1,6 +1,5 @@
 import { html } from '../../../http/html.js';
 import { copyButton, shortened } from '../../../http/pages/parts.js';
-import type { Visit } from '../../../http/pages/site.js';
 
 /** Without a name, such as that of an erased client, the link shows the end of its id. */
 export const clientLink = ({ id, name }: { id: string; name?: string | null | undefined }) =>
@@ -14,7 +13,7 @@ export const webhookLink = (id: string) =>
   >`;
 
 /** `host` is the host of a Notify URL, with its port if it has one. Only the console has a page about it. */
-export const receiverLink = (host: string, clientId: Visit['clientId'] = null) =>
+export const receiverLink = (host: string, clientId: string | null = null) =>
   clientId === null ? html`<a href="${receiverPath(host)}">${host}</a>` : html`${host}`;
 
 export const receiverPath = (host: string): string => `/ops/receivers/${encodeURIComponent(host)}`;

@@ -90,8 +90,9 @@ export class NotificationsPages {
             const { criteria } = await readNotificationFilter(this.clients, fields, visit.clientId);
             if (criteria === null) throw badRequest('the filter is invalid; correct its fields');
             const { requestId, actor, clientId } = visit;
-            const options = { requestId, actor, isLimited: clientId !== null };
-            return this.started(await this.resends.startFor(criteria, options));
+            return this.started(
+              await this.resends.startFor(criteria, { requestId, actor, isLimited: clientId !== null }),
+            );
           },
         },
       },
