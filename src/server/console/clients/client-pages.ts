@@ -127,9 +127,9 @@ export class ClientPages {
       test: {
         button: 'Send a test notification to the present URL',
         answer: async (_, visit) => {
-          const { notifyUrl } = await this.clients.get(visit.id);
-          if (notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-          return this.tested('client.tested', visit, testOutcome(await this.tests.sendTo(visit, notifyUrl)));
+          const client = await this.clients.get(visit.id);
+          if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
+          return this.tested('client.tested', visit, testOutcome(await this.tests.sendTo(client, client.notifyUrl)));
         },
       },
       contact: {
