@@ -176,7 +176,8 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
   }
 
   protected async ownerOf({ clientId, mayChange }: PortalSession): Promise<PortalOwner | null> {
-    const client = await this.dataSource.manager.findOneBy(Client, { id: clientId, disabledAt: IsNull() });
+    const where = { id: clientId, disabledAt: IsNull() };
+    const client = await this.dataSource.manager.findOne(Client, { select: { name: true }, where });
     return client && { clientId, name: client.name, mayChange };
   }
 }
