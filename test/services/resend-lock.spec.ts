@@ -37,7 +37,7 @@ test('two requests at the same moment: the second waits until the first has reco
   await manager.update(Webhook, { resendOf: id }, { status: 'FAILED', liveKey: null, nextAttemptAt: null });
   await get(ResendWork).batch(second);
   expect(await manager.countBy(Webhook, { resendOf: id })).toBe(1);
-  const views = await manager.findBy(WebhookResend, [{ id: first }, { id: second }]);
+  const views = await manager.find(WebhookResend, { where: [{ id: first }, { id: second }], order: { id: 'ASC' } });
   expect(views.map(({ resent, refused }) => [resent, refused])).toEqual([
     [1, 0],
     [0, 1],

@@ -65,7 +65,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
   }
 
   private async addWaiting(): Promise<void> {
-    // With the others of the same commit, and before the caller goes on.
+    // Waits for the other jobs of the same commit, but not until their requests are answered.
     await Promise.resolve();
     while (this.waiting.length > 0) {
       const deliveries = this.waiting.splice(0, MAX_ADDED_AT_ONCE);

@@ -77,7 +77,7 @@ export class ResendWork {
       const isAny = host === null && reason === null && isSentAgain === null;
       const fitting = isAny ? ids : await fittingIds(manager, ids, { host, reason, isSentAgain, asOf: id });
       const most = Math.min(room, BATCH);
-      // Locked, so that what another request resends at the same time, and what became of it, is read below.
+      // Locked: a second request waits here, and then reads what the first one resent and how that ended.
       const failed = await manager.find(Webhook, {
         where: { ...selectedBy(request), id: In(fitting) },
         order: { id: 'DESC' },
@@ -129,7 +129,7 @@ export class ResendWork {
       const other = others.findLast(
         (other) => liveKeyOf(other) === liveKeyOf(webhook) && (other.liveKey !== null || other.id > webhook.id),
       );
-      // It cannot be resent if its client has no Notify URL, or if somebody resent it alone just now.
+      // It cannot be resent if its client has no Notify URL, or if somebody resent this one webhook just now.
       const recorded = other
         ? { webhook: other, isNew: false }
         : await resendFailed(this.recorder, this.audit, manager, webhook, by).catch(nullForProblem);

@@ -29,7 +29,10 @@ export abstract class BrowserSessions<Owner extends object> {
    */
   private readonly remembered = new LRUCache<string, Owner>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
 
-  /** `home`: `/ops` or `/portal`. `siteUrl`: where browsers reach the site; null if it is not known. `publicUrl`: where they reach the API. */
+  /**
+   * `home`: `/ops` or `/portal`. `siteUrl`: where browsers reach the site; null if it is not known. `publicUrl`: where they
+   * reach the API.
+   */
   constructor(
     private readonly sessions: Sessions<Session, Owner>,
     private readonly home: string,
