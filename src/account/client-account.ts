@@ -42,6 +42,11 @@ export class ClientAccount {
 
   /** 404 for an unknown client. */
   async show(clientId: string): Promise<AccountView> {
+    return (await this.read(clientId)).account;
+  }
+
+  /** With what only operators see. */
+  async read(clientId: string): Promise<{ client: Client; isTrusted: boolean; account: AccountView }> {
     const [client, application, pairs, pause] = await Promise.all([
       this.clients.get(clientId),
       this.applications.find(clientId),
@@ -49,7 +54,7 @@ export class ClientAccount {
       this.pauses.find(`client:${clientId}`),
     ]);
     const pair = pairs.get(clientId);
-    return {
+    const account = {
       id: client.id,
       name: client.name,
       notifyUrl: client.notifyUrl,
@@ -61,6 +66,7 @@ export class ClientAccount {
       deliveriesPaused: pause && { since: time(pause.since), reason: pause.reason },
       createdAt: time(client.createdAt),
     };
+    return { client, isTrusted: application?.isTrusted ?? false, account };
   }
 
   /**

@@ -41,13 +41,15 @@ type HostHealth = z.infer<typeof HostHealth>;
 /** The health of the hosts that a client's newest and pending notifications go to. */
 export async function webhookHealth({ manager }: DataSource, clientId: string): Promise<WebhookHealth> {
   const select = { id: true, notifyUrl: true, createdAt: true } as const;
-  const newest = await manager.find(Webhook, { select, where: { clientId }, order: { id: 'DESC' }, take: MAX_RECENT });
-  const pending = await manager.find(Webhook, {
-    select,
-    where: { clientId, status: 'PENDING' },
-    order: { id: 'ASC' },
-    take: MAX_PENDING,
-  });
+  const [newest, pending] = await Promise.all([
+    manager.find(Webhook, { select, where: { clientId }, order: { id: 'DESC' }, take: MAX_RECENT }),
+    manager.find(Webhook, {
+      select,
+      where: { clientId, status: 'PENDING' },
+      order: { id: 'ASC' },
+      take: MAX_PENDING,
+    }),
+  ]);
   const recent = newest.filter(({ notifyUrl }) => notifyUrl !== '');
   const attempts = await manager.find(WebhookAttempt, {
     select: {

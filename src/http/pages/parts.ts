@@ -15,8 +15,6 @@ export function duration(ms: number): string {
 
 const DASH = html`<span class="dim">–</span>`;
 
-const UTC = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
-
 /**
  * A time in UTC, and how far it is from now. Scripts show it in the zone of the browser. `at`: milliseconds since 1970,
  * or a time in ISO 8601. Null for null.
@@ -25,11 +23,13 @@ export function time(at: number | string | null) {
   if (at === null) return null;
   const date = new Date(at);
   const exact = date.toISOString();
+  // Such as `Thu, 26 Nov 2026 10:06:13 GMT`.
+  const utc = date.toUTCString();
   const distance = Date.now() - date.getTime();
   const text =
     Math.abs(distance) < 1_000 ? 'now' : distance > 0 ? `${duration(distance)} ago` : `in ${duration(-distance)}`;
   return html`<time datetime="${exact}" title="${exact}"
-    ><span>${UTC.format(date)} UTC</span> <span>· ${text}</span></time
+    ><span>${utc.slice(5, 16)}, ${utc.slice(17, 25)} UTC</span> <span>· ${text}</span></time
   >`;
 }
 

@@ -11,13 +11,20 @@ export class CachedQuery<T> {
   private running: Promise<T> | null = null;
   private cached: { value: T; until: number } | null = null;
 
-  constructor(private readonly query: () => Promise<T>) {}
+  /** For `staleMs` after that, a caller gets the last result, and the query runs for the next one. */
+  constructor(
+    private readonly query: () => Promise<T>,
+    private readonly staleMs = 0,
+  ) {}
 
   /** Null if there was no answer in time, or an error. */
   async get(): Promise<T | null> {
-    if (this.cached && performance.now() < this.cached.until) return this.cached.value;
+    const { cached } = this;
+    const now = performance.now();
+    if (cached && now < cached.until) return cached.value;
     this.running ??= this.refresh();
-    return withTimeout(this.running, TIMEOUT_MS).catch(() => null);
+    const answer = withTimeout(this.running, TIMEOUT_MS).catch(() => null);
+    return cached && now < cached.until + this.staleMs ? cached.value : answer;
   }
 
   /** Forgets the result after a change, also that of a query which runs now. */
@@ -39,7 +46,10 @@ export class CachedQuery<T> {
   }
 }
 
-/** A cached query for each of the last values that were asked for. */
+/** A page that is updated every 10 s shows what was counted for the update before. */
+const STALE_MS = 30_000;
+
+/** A cached query of a page for each of the last values that were asked for. */
 export class CachedQueries<Of, T> {
   private readonly queries = new LRUCache<string, CachedQuery<T>>({ max: 100 });
 
@@ -47,7 +57,7 @@ export class CachedQueries<Of, T> {
 
   of(value: Of): CachedQuery<T> {
     const key = JSON.stringify(value);
-    const query = this.queries.get(key) ?? new CachedQuery(() => this.query(value));
+    const query = this.queries.get(key) ?? new CachedQuery(() => this.query(value), STALE_MS);
     this.queries.set(key, query);
     return query;
   }

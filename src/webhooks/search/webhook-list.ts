@@ -73,12 +73,12 @@ export class WebhookList {
   /** The exact body, and what each attempt sent, or why that is not known. Null if it was deleted because of its age. */
   async sent(id: string) {
     const { manager } = this.dataSource;
-    const webhook = await manager.findOneBy(Webhook, { id });
-    if (!webhook?.body) return null;
-    const [attempts, secrets] = await Promise.all([
+    const [webhook, attempts] = await Promise.all([
+      manager.findOneBy(Webhook, { id }),
       manager.find(WebhookAttempt, { where: { webhookId: id }, order: { number: 'ASC' } }),
-      manager.findBy(ClientSecret, { clientId: webhook.clientId }),
     ]);
+    if (!webhook?.body) return null;
+    const secrets = await manager.findBy(ClientSecret, { clientId: webhook.clientId });
     return { body: webhook.body, requests: this.secrets.sent(webhook, attempts, secrets) };
   }
 

@@ -10,7 +10,7 @@ import {
 } from '../../database/statements/bounded-search.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { firstIdAt } from '../../values/identifier.js';
-import { compared, type Which, webhookIds } from '../undelivered/webhook-ids.js';
+import { compared, selectWebhooks, type Which, webhookIds } from '../undelivered/webhook-ids.js';
 import { Webhook } from '../webhook.entity.js';
 import { sentAgain, rowConditions, type WebhookCriteria } from './webhook-criteria.js';
 
@@ -50,27 +50,26 @@ export class WebhookSearch {
     return boundedSearch({ source, fitting, before: end && (before === null || end < before) ? end : before, most });
   }
 
-  /** How many fit; null if {@link MAX_EXAMINED} webhooks or the time are not enough to count them. */
-  async count(criteria: WebhookCriteria): Promise<number | null> {
-    const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
-    return next === null ? ids.length : null;
-  }
-
   /**
-   * How many were found among {@link MAX_EXAMINED} webhooks and in time, and whether there may be more. `clients` is the
-   * number of their clients. It takes far longer, so it is 0 unless only webhooks that were not sent again are counted.
+   * How many fit among {@link MAX_EXAMINED} webhooks, and whether there may be more. `clients` is the number of their clients; it
+   * is 0 if an index alone tells how many there are.
    */
-  async countByClient(criteria: WebhookCriteria) {
-    const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
-    const found = { count: ids.length, clients: 0, isMore: next !== null };
-    if (ids.length === 0 || criteria.isSentAgain !== false) return found;
-    const { rows } = await runSql(
-      this.dataSource,
-      (parameter) => `
-        SELECT COUNT(DISTINCT client_id) AS clients FROM ${tableOf(this.dataSource, Webhook)}
-        WHERE id ${dialectOf(this.dataSource).isOneOf(parameter, ids)}`,
-    );
-    return { ...found, clients: Number(rows[0]?.clients) };
+  async count(criteria: WebhookCriteria): Promise<{ count: number; clients: number; isMore: boolean }> {
+    const { which, rest } = whichOf(criteria);
+    const { from, end } = this.boundsOf(criteria);
+    const part = { before: end, from, most: MAX_EXAMINED + 1 };
+    const { rows } = await runSql(this.dataSource, (parameter) => {
+      const conditions = conditionsOf(this.dataSource, rest, parameter);
+      const select = (columns: string) => `(${selectWebhooks(this.dataSource, which, part, parameter, columns)}) w`;
+      if (conditions.length === 0) return `SELECT COUNT(*) AS examined, COUNT(*) AS fitting FROM ${select('id')}`;
+      return `
+        SELECT COUNT(*) AS examined, SUM(CASE WHEN ${conditions.join(' AND ')} THEN 1 ELSE 0 END) AS fitting
+        FROM ${select(EXAMINED)} GROUP BY client_id`;
+    });
+    const sum = (column: string) => rows.reduce((sum, row) => sum + Number(row[column]), 0);
+    const isMore = sum('examined') > MAX_EXAMINED;
+    const clients = rows.filter(({ fitting }) => Number(fitting) > 0).length;
+    return { count: Math.min(sum('fitting'), MAX_EXAMINED), clients, isMore };
   }
 
   /** Reads along the index of the order, and checks every criterion in the rows. */
@@ -146,26 +145,21 @@ export class WebhookSearch {
     return { from: firstIdAt(environment, since), end: firstIdAt(environment, until) };
   }
 
-  /** The best index for the criteria, and what is left to look up in the rows. */
+  /** What reads the best index for the criteria, and what is left to look up in the rows. */
   private async sourceOf(criteria: WebhookCriteria): Promise<{ source: Source; rest: Rest }> {
-    const { status, clientId, referenceId, reason } = criteria;
+    const { which, rest } = whichOf(criteria);
     const { from } = this.boundsOf(criteria);
     const byIndex =
       (which: Which[]): Source =>
       (before, most) =>
         webhookIds(this.dataSource, which, { before, from, most });
-    if (referenceId !== null) return { source: byIndex([{ referenceId }]), rest: { ...criteria, referenceId: null } };
-    const known = { ...criteria, status: null, clientId: null, referenceId: null };
-    const isUndelivered = status === null && reason !== null;
-    const statuses = isUndelivered ? (['FAILED', 'PENDING'] as const) : [status];
-    if (clientId !== null || !statuses.includes('PENDING'))
-      return { source: byIndex(statuses.map((status) => ({ status, clientId }))), rest: known };
+    const ended = which.filter(({ status, clientId }) => status !== 'PENDING' || clientId !== null);
+    if (ended.length === which.length) return { source: byIndex(which), rest };
     const pending = await this.pending();
     // There are so many that reading all webhooks soon finds some.
-    if (pending === null) return { source: byIndex([{}]), rest: { ...known, status } };
+    if (pending === null) return { source: byIndex([{}]), rest: { ...rest, status: criteria.status } };
     const ofPending = inMemory(pending, from);
-    const source = isUndelivered ? merged(byIndex([{ status: 'FAILED' }]), ofPending) : ofPending;
-    return { source, rest: known };
+    return { source: ended.length > 0 ? merged(byIndex(ended), ofPending) : ofPending, rest };
   }
 
   /** All PENDING webhooks, the newest first. Null if there are more than {@link MAX_SORTED}. */
@@ -177,6 +171,17 @@ export class WebhookSearch {
     const ids = newestFirst(rows.map(({ id }) => String(id)));
     return ids.length > MAX_SORTED ? null : ids;
   }
+}
+
+/** The columns that the conditions on a row use. */
+const EXAMINED = 'id, client_id, reference_id, event_type, notify_url, status, attempts, finished_at';
+
+/** The webhooks that an index has for the criteria, and what is left to look up in the rows. A reason is that of a failure. */
+function whichOf({ status, clientId, referenceId, ...rest }: WebhookCriteria): { which: Which[]; rest: Rest } {
+  if (referenceId !== null) return { which: [{ referenceId }], rest: { ...rest, status, clientId } };
+  const isUndelivered = status === null && rest.reason !== null;
+  const statuses = isUndelivered ? (['FAILED', 'PENDING'] as const) : [status];
+  return { which: statuses.map((status) => ({ status, clientId })), rest };
 }
 
 const inMemory =

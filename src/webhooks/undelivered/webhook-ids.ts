@@ -3,7 +3,10 @@ import { dataSourceOf, dialectOf, tableOf } from '../../database/data-source.js'
 import { type Parameter, runSql } from '../../database/statements/statement.js';
 import { Webhook, type WebhookStatus } from '../webhook.entity.js';
 
-/** Which webhooks. A field that is null or left out matches any value. PENDING ones need a client or a reference. */
+/**
+ * Which webhooks. A field that is null or left out matches any value. PENDING ones of all clients are not sorted by their ids, but
+ * by when they are due.
+ */
 export interface Which {
   status?: WebhookStatus | null;
   clientId?: string | null;
@@ -24,16 +27,23 @@ interface Part {
  * MySQL would read all index entries of the client for each part.
  */
 export async function webhookIds(on: DataSource | EntityManager, which: Which[], part: Part): Promise<string[]> {
-  const dataSource = dataSourceOf(on);
-  const direction = directionOf(part);
-  const { rows } = await runSql(on, (parameter) => {
-    const [first = '', ...others] = which.map((one) => idsOf(dataSource, one, part, parameter));
-    // Postgres refuses a second ORDER BY around a single part.
-    if (others.length === 0) return first;
-    const parts = [first, ...others].map((sql) => `(${sql})`).join(' UNION ALL ');
-    return `${parts} ORDER BY id ${direction} LIMIT ${part.most}`;
-  });
+  const { rows } = await runSql(on, (parameter) => selectWebhooks(dataSourceOf(on), which, part, parameter));
   return rows.map(({ id }) => String(id));
+}
+
+/** Selects these columns of the webhooks of such a part. */
+export function selectWebhooks(
+  dataSource: DataSource,
+  which: Which[],
+  part: Part,
+  parameter: Parameter,
+  columns = 'id',
+): string {
+  const [first = '', ...others] = which.map((one) => partOf(dataSource, one, part, parameter, columns));
+  // Postgres refuses a second ORDER BY around a single part.
+  if (others.length === 0) return first;
+  const parts = [first, ...others].map((sql) => `(${sql})`).join(' UNION ALL ');
+  return `${parts} ORDER BY id ${directionOf(part)} LIMIT ${part.most}`;
 }
 
 const directionOf = ({ after }: Part): string => (after === undefined ? 'DESC' : 'ASC');
@@ -44,14 +54,16 @@ export const compared = (comparisons: Record<string, string | null | undefined>,
     value === null || value === undefined ? [] : `${comparison} ${parameter(value)}`,
   );
 
-function idsOf(
+function partOf(
   dataSource: DataSource,
   { status = null, clientId = null, ownerId = null, referenceId = null }: Which,
   part: Part,
   parameter: Parameter,
+  columns: string,
 ): string {
   const direction = directionOf(part);
   const isDueIndex = status !== null && clientId === null && referenceId === null;
+  const hasEnded = isDueIndex && status !== 'PENDING';
   const conditions = [
     ...compared(
       {
@@ -66,14 +78,17 @@ function idsOf(
       parameter,
     ),
     // Always true of a webhook that has ended. The index of due webhooks then has the ids in their order.
-    ...(isDueIndex ? ['next_attempt_at IS NULL'] : []),
+    ...(hasEnded ? ['next_attempt_at IS NULL'] : []),
   ];
   const inOrder = (...columns: string[]): string[] => columns.map((column) => `${column} ${direction}`);
-  const equal = isDueIndex ? inOrder('status', 'next_attempt_at') : [];
-  const order = dialectOf(dataSource).orderBy(equal, inOrder('id'));
+  const due = isDueIndex ? inOrder('status', 'next_attempt_at') : [];
+  const order = dialectOf(dataSource).orderBy(
+    due,
+    inOrder(...(isDueIndex && !hasEnded ? ['next_attempt_at'] : []), 'id'),
+  );
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
   const from = `${tableOf(dataSource, Webhook)} ${indexFor(dataSource, { status, clientId, ownerId, referenceId })}`;
-  return `SELECT id FROM ${from} ${where} ORDER BY ${order.join(', ')} LIMIT ${part.most}`;
+  return `SELECT ${columns} FROM ${from} ${where} ORDER BY ${order.join(', ')} LIMIT ${part.most}`;
 }
 
 /** Without the hint MySQL may read all entries of a status and sort them, or all rows of a range of ids. */

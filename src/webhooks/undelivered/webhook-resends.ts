@@ -58,9 +58,9 @@ export class WebhookResends {
   /** The same for an operator: for all FAILED webhooks that fit the criteria. Returns the id of the request. */
   async startFor(criteria: Omit<WebhookCriteria, 'status'>, options: StartOptions = {}): Promise<string> {
     const { clientId, referenceId, host, reason, isSentAgain, since, until, endedSince = null } = criteria;
-    const selected = await this.search.count({ ...criteria, status: 'FAILED' });
+    const { count, isMore } = await this.search.count({ ...criteria, status: 'FAILED' });
     const times = { madeSince: since, madeUntil: until, since: endedSince };
-    const wanted = { clientId, referenceId, host, reason, isSentAgain, ...times, selected };
+    const wanted = { clientId, referenceId, host, reason, isSentAgain, ...times, selected: isMore ? null : count };
     const { id } = await this.insert(wanted, options);
     this.retryRun.resend(id);
     return id;

@@ -3,7 +3,7 @@ import { AUDIT_ACTIONS, type AuditAction, type AuditDetail } from '../../../audi
 import { html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { choice, type Filter, hrefOf, moment, MOMENT_HINT, searchField } from '../../../http/pages/fields.js';
-import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
+import { listPage } from '../../../http/pages/list.js';
 import { type Column, notice, time } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { CachedQueries } from '../../health/cached-query.js';
@@ -57,10 +57,9 @@ export class AuditPages {
     private readonly clients: ClientDirectory,
   ) {}
 
-  private readonly counts = new CachedQueries(async (values: Filter<AuditCriteria>['values']) => {
-    const { rows, next } = await this.find(values, { after: null, most: MAX_COUNTED });
-    return { count: rows.length, isMore: next !== null };
-  });
+  private readonly counts = new CachedQueries(async (values: Filter<AuditCriteria>['values']) =>
+    this.audit.count(await this.criteriaOf(values)),
+  );
 
   readonly pages: Page[] = [
     listPage({
@@ -75,7 +74,8 @@ export class AuditPages {
         until: moment('Before'),
       },
       hint: () => HINT,
-      read: async ({ values }, part) => this.audit.events(await this.find(values, part)),
+      read: async ({ values }, part) =>
+        this.audit.events(await this.audit.find(await this.criteriaOf(values), part)),
       count: ({ values }) => this.counts.get(values),
       columns: {
         When: { time: 'createdAt' },
@@ -104,9 +104,8 @@ export class AuditPages {
     cut,
   });
 
-  private async find(values: Filter<AuditCriteria>['values'], part: Omit<Part, 'order'>) {
-    const subject = values.subject && (await this.subjectOf(values.subject));
-    return this.audit.find({ ...values, subject }, part);
+  private async criteriaOf(values: Filter<AuditCriteria>['values']) {
+    return { ...values, subject: values.subject && (await this.subjectOf(values.subject)) };
   }
 
   /** Accepts a subject as it is recorded, the name or id of a client, or the id of a webhook. */

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, Equal, In, Like, Or } from 'typeorm';
+import { type DataSource, In } from 'typeorm';
 import { type AuditAction, AuditEvent } from '../../../audit/audit-event.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { boundedSearch } from '../../../database/statements/bounded-search.js';
-import { runSql } from '../../../database/statements/statement.js';
+import { boundedSearch, MAX_EXAMINED } from '../../../database/statements/bounded-search.js';
+import { type Parameter, runSql, type WriteSql } from '../../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { Member } from '../../../members/member.entity.js';
 import { firstIdAt, ID } from '../../../values/identifier.js';
@@ -25,6 +25,8 @@ export interface AuditCriteria {
   until: number;
 }
 
+type Criteria = Partial<Filter<AuditCriteria>['values']>;
+
 /** Finds audit events, the newest first: by subject with its index, otherwise along the ids, which sort by time. */
 @Injectable()
 export class AuditSearch {
@@ -34,32 +36,53 @@ export class AuditSearch {
   ) {}
 
   /** The ids of the events that match all criteria; null matches any. `after`: only events older than this id are found. */
-  async find(
-    { since = null, until = null, actor, action, subject }: Partial<Filter<AuditCriteria>['values']>,
-    { after, most }: Omit<Part, 'order'>,
-  ): Promise<Found<string>> {
-    const { manager } = this.dataSource;
-    const [from, end] = [since, until].map((ms) => firstIdAt(this.options.environment, ms));
-    const index = dialectOf(manager).byIndex(subject ? 'usher_audit_event_subject' : 'PRIMARY');
-    const source = async (before: string | null, count: number) => {
-      const { rows } = await runSql(manager, (parameter) => {
-        // Every id is greater than an empty text.
-        const conditions = compared({ 'subject =': subject, 'id <': before, 'id >=': from ?? '' }, parameter);
-        return `
-          SELECT id FROM ${tableOf(manager, AuditEvent)} ${index} WHERE ${conditions.join(' AND ')}
-          ORDER BY id DESC LIMIT ${count}`;
+  async find(criteria: Criteria, { after, most }: Omit<Part, 'order'>): Promise<Found<string>> {
+    const source = (before: string | null, count: number) =>
+      this.ids((parameter) => this.select(criteria, before, count, parameter));
+    const fitting = (ids: string[]) =>
+      this.ids((parameter) => {
+        const among = `id ${dialectOf(this.dataSource).isOneOf(parameter, ids)}`;
+        const conditions = [among, ...conditionsOf(criteria, parameter)].join(' AND ');
+        return `SELECT id FROM ${tableOf(this.dataSource, AuditEvent)} WHERE ${conditions} ORDER BY id DESC`;
       });
-      return rows.map(({ id }) => String(id));
-    };
-    const conditions = { ...(actor && { actor: actorCondition(actor) }), ...(action && { action }) };
-    const fitting = async (ids: string[]) => {
-      const where = { id: In(ids), ...conditions };
-      const found = await manager.find(AuditEvent, { select: { id: true }, where, order: { id: 'DESC' } });
-      return found.map(({ id }) => id);
-    };
-    const [before = null] = [ID.test(after ?? '') && after, end].filter((id) => typeof id === 'string').sort();
-    const { ids, ...rest } = await boundedSearch({ source, fitting: actor || action ? fitting : null, before, most });
+    const isExact = !criteria.actor && !criteria.action;
+    const before = ID.test(after ?? '') ? after : null;
+    const { ids, ...rest } = await boundedSearch({ source, fitting: isExact ? null : fitting, before, most });
     return { rows: ids, ...rest };
+  }
+
+  /** How many of the newest {@link MAX_EXAMINED} of the time and the subject match all criteria. */
+  async count(criteria: Criteria) {
+    const { rows } = await runSql(this.dataSource, (parameter) => {
+      const conditions = conditionsOf(criteria, parameter).join(' AND ') || '1 = 1';
+      return `
+        SELECT COUNT(*) AS examined, SUM(CASE WHEN ${conditions} THEN 1 ELSE 0 END) AS matching
+        FROM (${this.select(criteria, null, MAX_EXAMINED + 1, parameter, 'id, actor, action')}) e`;
+    });
+    const [examined, matching] = [Number(rows[0]?.examined), Number(rows[0]?.matching)];
+    return { count: Math.min(matching, MAX_EXAMINED), isMore: examined > MAX_EXAMINED };
+  }
+
+  private async ids(write: WriteSql): Promise<string[]> {
+    return (await runSql(this.dataSource, write)).rows.map(({ id }) => String(id));
+  }
+
+  /** By the index of the subject, otherwise by the ids, the newest first. */
+  private select(
+    { since = null, until = null, subject }: Criteria,
+    before: string | null,
+    count: number,
+    parameter: Parameter,
+    columns = 'id',
+  ): string {
+    const [from, end] = [since, until].map((ms) => firstIdAt(this.options.environment, ms));
+    const index = dialectOf(this.dataSource).byIndex(subject ? 'usher_audit_event_subject' : 'PRIMARY');
+    const [first] = [before, end].filter((id) => typeof id === 'string').sort();
+    // Every id is greater than an empty text.
+    const conditions = compared({ 'subject =': subject, 'id <': first, 'id >=': from ?? '' }, parameter);
+    return `
+      SELECT ${columns} FROM ${tableOf(this.dataSource, AuditEvent)} ${index} WHERE ${conditions.join(' AND ')}
+      ORDER BY id DESC LIMIT ${count}`;
   }
 
   /** The events with the ids that were found, the newest first. */
@@ -81,9 +104,17 @@ export class AuditSearch {
   }
 }
 
-/** A kind alone means all actors of this kind. */
-const actorCondition = (actor: string) =>
-  /^[a-z-]+$/.test(actor) ? Or(Equal(actor), Like(`${actor}:%`)) : Equal(actor);
+/** What no index has. A kind alone means all actors of this kind. */
+const conditionsOf = ({ actor, action }: Criteria, parameter: Parameter): string[] => [
+  ...compared({ 'action =': action }, parameter),
+  ...(actor
+    ? [
+        /^[a-z-]+$/.test(actor)
+          ? `(actor = ${parameter(actor)} OR actor LIKE ${parameter(`${actor}:%`)})`
+          : `actor = ${parameter(actor)}`,
+      ]
+    : []),
+];
 
 /** The kind and the id in an actor or a subject. The id may contain a colon itself. */
 export function kindAndId(text: string) {

@@ -3,8 +3,7 @@ import { type DataSource, In, type SelectQueryBuilder } from 'typeorm';
 import { ClientAccount } from '../../../account/client-account.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { Consent } from '../../../auth/authorize/authorization.entity.js';
-import { ClientApplications } from '../../../clients/client-applications.js';
-import { ClientsService, findClient } from '../../../clients/clients.service.js';
+import { findClient } from '../../../clients/clients.service.js';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { orderKey, timeOfId } from '../../../values/identifier.js';
@@ -50,12 +49,11 @@ export class ClientDirectory {
 
   /** The client with this id, otherwise those with exactly this name, otherwise those whose name contains the text. */
   async search(text: string, most: number): Promise<Client[]> {
-    const known = await this.find(text);
+    const named = isSearchable(text) ? this.page(text, { after: null, most }) : { rows: [] };
+    const [known, { rows }] = await Promise.all([this.find(text), named]);
     if (known) return [known];
-    if (!isSearchable(text)) return [];
-    const { rows } = await this.page(text, { after: null, most });
-    const named = rows.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
-    return named.length > 0 ? named : rows;
+    const exact = rows.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
+    return exact.length > 0 ? exact : rows;
   }
 
   /** Null if there is no client with this id. */
@@ -70,36 +68,29 @@ export class ClientDirectory {
 
   /** The same part, with the time since when a receiver of the client fails, and the time of its newest notification. */
   async list(query: string | null, part: Omit<Part, 'order'>) {
-    const { rows, next } = await this.page(query, part);
-    const ids = rows.map(({ id }) => id);
-    const where = { ...ALARMING, clientId: In(ids) };
-    const [hosts, last] = await Promise.all([
-      this.dataSource.manager.find(FailingHost, { where, order: { failingSince: 'ASC' } }),
-      this.lastNotified(ids),
-    ]);
-    const listed = rows.map((client) => ({
-      ...client,
-      failingSince: hosts.find(({ clientId }) => clientId === client.id)?.failingSince ?? null,
-      lastAt: last.get(client.id) ?? null,
-    }));
-    return { rows: listed, next };
-  }
-
-  /** Reads one index entry for each client. */
-  private async lastNotified(clientIds: string[]): Promise<Map<string, number>> {
-    if (clientIds.length === 0) return new Map();
-    const byClient = dialectOf(this.dataSource).byIndex('usher_webhook_client');
+    const { rows: clients, next } = await this.page(query, part);
+    if (clients.length === 0) return { rows: [], next };
+    const [client, webhook, host] = [Client, Webhook, FailingHost].map((entity) => tableOf(this.dataSource, entity));
     const { rows } = await runSql(
       this.dataSource,
       (parameter) => `
         SELECT c.id, (
-          SELECT w.id FROM ${tableOf(this.dataSource, Webhook)} w ${byClient}
-          WHERE w.client_id = c.id ORDER BY w.client_id DESC, w.id DESC LIMIT 1) AS last_id
-        FROM ${tableOf(this.dataSource, Client)} c WHERE c.id IN (${clientIds.map(parameter).join(', ')})`,
+          SELECT w.id FROM ${webhook} w ${dialectOf(this.dataSource).byIndex('usher_webhook_client')}
+          WHERE w.client_id = c.id ORDER BY w.client_id DESC, w.id DESC LIMIT 1) AS last_id, (
+          SELECT MIN(f.failing_since) FROM ${host} f
+          WHERE f.client_id = c.id AND f.recovered_at IS NULL AND f.alarm_ended_at IS NULL) AS failing_since
+        FROM ${client} c WHERE c.id IN (${clients.map(({ id }) => parameter(id)).join(', ')})`,
     );
-    return new Map(
-      rows.flatMap(({ id, last_id: last }) => (last === null ? [] : [[String(id), timeOfId(String(last))]])),
-    );
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    const listed = clients.map((client) => {
+      const { last_id: last = null, failing_since: since = null } = byId.get(client.id) ?? {};
+      return {
+        ...client,
+        failingSince: since === null ? null : Number(since),
+        lastAt: last === null ? null : timeOfId(String(last)),
+      };
+    });
+    return { rows: listed, next };
   }
 }
 
@@ -115,9 +106,7 @@ export type ClientDetails = Awaited<ReturnType<ClientDetailsReader['read']>>;
 export class ClientDetailsReader {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly clients: ClientsService,
     private readonly account: ClientAccount,
-    private readonly applications: ClientApplications,
     private readonly list: WebhookList,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
@@ -125,28 +114,23 @@ export class ClientDetailsReader {
 
   /** Throws 404 if there is no client with this id. */
   async read(id: string) {
-    const client = await this.clients.get(id);
+    const known = await this.account.read(id);
     const failures = { subject: `client:${id}`, action: 'client.authentication-failed', limit: RECENT } as const;
-    const [account, application, failing, health, { webhooks }, orders, members, urlChanges, signInFailures, pending] =
-      await Promise.all([
-        this.account.show(id),
-        this.applications.find(id),
-        this.dataSource.manager.findBy(
-          FailingHost,
-          [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: id })),
-        ),
-        webhookHealth(this.dataSource, id),
-        this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
-        this.orders(id, RECENT),
-        this.members(id),
-        this.audit.list({ ...failures, action: 'client.notify-url-set' }),
-        this.audit.list(failures),
-        countPending(this.dataSource, id, this.options.pendingWebhookLimit ?? MAX_COUNTED),
-      ]);
+    const [failing, health, { webhooks }, orders, members, urlChanges, signInFailures, pending] = await Promise.all([
+      this.dataSource.manager.findBy(
+        FailingHost,
+        [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: id })),
+      ),
+      webhookHealth(this.dataSource, id),
+      this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
+      this.orders(id, RECENT),
+      this.members(id),
+      this.audit.list({ ...failures, action: 'client.notify-url-set' }),
+      this.audit.list(failures),
+      countPending(this.dataSource, id, this.options.pendingWebhookLimit ?? MAX_COUNTED),
+    ]);
     return {
-      client,
-      account,
-      isTrusted: application?.isTrusted ?? false,
+      ...known,
       failing,
       health,
       webhooks,
@@ -174,20 +158,15 @@ export class ClientDetailsReader {
    */
   async orders(clientId: string, most: number) {
     const { byIndex, orderBy } = dialectOf(this.dataSource);
-    const part = (condition: string, order: string[]) =>
-      runSql(
-        this.dataSource,
-        (parameter) => `
-          SELECT * FROM ${tableOf(this.dataSource, MovieOrder)} ${byIndex('usher_movie_order_list')}
-          WHERE client_id = ${parameter(clientId)} AND list_position IS ${condition}
-          ORDER BY ${order.join(', ')} LIMIT ${most}`,
-      );
-    const parts = await Promise.all([
-      part('NULL', orderBy(['list_position DESC'], ['id DESC'])),
-      part('NOT NULL', ['list_position DESC', 'id DESC']),
-    ]);
-    const orders = parts
-      .flatMap(({ rows }) => rows)
+    const { rows } = await runSql(this.dataSource, (parameter) => {
+      const part = (condition: string, order: string[]) => `
+        (SELECT * FROM ${tableOf(this.dataSource, MovieOrder)} ${byIndex('usher_movie_order_list')}
+        WHERE client_id = ${parameter(clientId)} AND list_position IS ${condition}
+        ORDER BY ${order.join(', ')} LIMIT ${most})`;
+      const unplaced = part('NULL', orderBy(['list_position DESC'], ['id DESC']));
+      return `${unplaced} UNION ALL ${part('NOT NULL', ['list_position DESC', 'id DESC'])}`;
+    });
+    const orders = rows
       .map((row) => entityOf(this.dataSource, MovieOrder, row))
       .sort((left, right) => right.createdAt - left.createdAt)
       .slice(0, most)

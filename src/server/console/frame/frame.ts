@@ -133,7 +133,9 @@ export class Site {
 
   /** Completes the addresses in a document. */
   located(document: string): string {
-    return document.replace(/(?<=\s(?:href|action|src)=")[/~]/g, (start) => this.address(start));
+    // The lookbehind is last, so that it is tried only where such a character is.
+    const starts = this.base === '' ? /~(?<=\s(?:href|action|src)="~)/g : /[/~](?<=\s(?:href|action|src)=".)/g;
+    return document.replace(starts, (start) => this.address(start));
   }
 
   /** Before the sign-in there is no script, and no frame. */

@@ -35,7 +35,7 @@ export class NotificationsPages {
     private readonly resends: WebhookResends,
   ) {}
 
-  private readonly counts = new CachedQueries((criteria: WebhookCriteria) => this.search.countByClient(criteria));
+  private readonly counts = new CachedQueries((criteria: WebhookCriteria) => this.search.count(criteria));
 
   /** The pages in the console, and in the portal of clients, where each sees its own notifications. */
   readonly pages: Page[] = [

@@ -1,13 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { runSql } from '../../../database/statements/statement.js';
 import { html } from '../../../http/html.js';
 import { isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
-import { orderKey } from '../../../values/identifier.js';
+import { ID, orderKey } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
@@ -83,20 +84,23 @@ export class SearchPages {
   /** The webhook with this id, or those of the order with this key. */
   private async webhooksFor(query: string) {
     if (!ReferenceId.safeParse(query).success) return [];
-    const byId = await this.webhooks.byId(query);
+    const byId = ID.test(query) ? await this.webhooks.byId(query) : [];
     if (byId.length > 0) return byId;
     return (await this.webhooks.page({ ...ANY_WEBHOOK, referenceId: query }, null, MAX_FOUND)).webhooks;
   }
 
   /** The orders of this booking, and those that this transaction completed. */
   private async ordersFor(query: string) {
-    const select = { id: true, bookingId: true } as const;
-    const found = await Promise.all(
-      [{ bookingId: query }, { transactionId: query }].map((where) =>
-        this.dataSource.manager.find(MovieOrder, { select, where, take: MAX_FOUND }),
-      ),
+    const { rows } = await runSql(this.dataSource, (parameter) =>
+      ['booking_id', 'transaction_id']
+        .map(
+          (column) => `
+            (SELECT id, booking_id FROM ${tableOf(this.dataSource, MovieOrder)}
+            WHERE ${column} = ${parameter(query)} LIMIT ${MAX_FOUND})`,
+        )
+        .join(' UNION '),
     );
-    return found.flat();
+    return rows.map(({ id, booking_id: bookingId }) => ({ id: String(id), bookingId: String(bookingId) }));
   }
 }
 
