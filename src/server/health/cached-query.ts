@@ -5,13 +5,15 @@ const MIN_CACHE_MS = 5_000;
 /** A slow query is cached for this many times its duration, so it uses a connection at most 5 % of the time. */
 const CACHE_FACTOR = 20;
 const TIMEOUT_MS = 2_000;
+/** So that a page is answered before its query runs again. */
+const REFRESH_AFTER_MS = 1_000;
 
 /** A query whose result is cached for some seconds. It runs once at a time, and callers wait for it only a short time. */
 export class CachedQuery<T> {
   private running: Promise<T> | null = null;
   private cached: { value: T; until: number } | null = null;
 
-  /** For `staleMs` after that, a caller gets the last result, and the query runs for the next one. */
+  /** For `staleMs` after that, a caller gets the last result, and the query runs a second later for the next caller. */
   constructor(
     private readonly query: () => Promise<T>,
     private readonly staleMs = 0,
@@ -22,9 +24,10 @@ export class CachedQuery<T> {
     const { cached } = this;
     const now = performance.now();
     if (cached && now < cached.until) return cached.value;
-    this.running ??= this.refresh();
-    const answer = withTimeout(this.running, TIMEOUT_MS).catch(() => null);
-    return cached && now < cached.until + this.staleMs ? cached.value : answer;
+    const isStale = cached !== null && now < cached.until + this.staleMs;
+    this.running ??= this.refresh(isStale ? REFRESH_AFTER_MS : 0);
+    const running = this.running.catch(() => null);
+    return isStale ? cached.value : withTimeout(running, TIMEOUT_MS).catch(() => null);
   }
 
   /** Forgets the result after a change, also that of a query which runs now. */
@@ -33,9 +36,10 @@ export class CachedQuery<T> {
     this.cached = null;
   }
 
-  private async refresh(): Promise<T> {
-    const startedAt = performance.now();
+  private async refresh(afterMs: number): Promise<T> {
     try {
+      if (afterMs > 0) await new Promise((resolve) => setTimeout(resolve, afterMs).unref());
+      const startedAt = performance.now();
       const value = await this.query();
       const now = performance.now();
       this.cached = { value, until: now + Math.max(MIN_CACHE_MS, CACHE_FACTOR * (now - startedAt)) };

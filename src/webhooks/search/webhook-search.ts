@@ -63,12 +63,12 @@ export class WebhookSearch {
       const select = (columns: string) => `(${selectWebhooks(this.dataSource, which, part, parameter, columns)}) w`;
       if (conditions.length === 0) return `SELECT COUNT(*) AS examined, COUNT(*) AS fitting FROM ${select('id')}`;
       return `
-        SELECT COUNT(*) AS examined, SUM(CASE WHEN ${conditions.join(' AND ')} THEN 1 ELSE 0 END) AS fitting
+        SELECT client_id, COUNT(*) AS examined, SUM(CASE WHEN ${conditions.join(' AND ')} THEN 1 ELSE 0 END) AS fitting
         FROM ${select(EXAMINED)} GROUP BY client_id`;
     });
     const sum = (column: string) => rows.reduce((sum, row) => sum + Number(row[column]), 0);
     const isMore = sum('examined') > MAX_EXAMINED;
-    const clients = rows.filter(({ fitting }) => Number(fitting) > 0).length;
+    const clients = rows.filter(({ client_id: id, fitting }) => id && Number(fitting) > 0).length;
     return { count: Math.min(sum('fitting'), MAX_EXAMINED), clients, isMore };
   }
 
