@@ -44,10 +44,6 @@ export const loadPg = async (): Promise<typeof pg> => (await loadPackage('pg', (
 const assigned = (changes: [name: string, value: string][]): string =>
   changes.map(([name, value]) => `${name} = ${value}`).join(', ');
 
-/** With another count the statement fails, because the text is not a number. The error shows the text. */
-const checkCount = (count: string): string =>
-  `CASE count(*) WHEN ${count} THEN 1 ELSE CAST(count(*) || ' rows' AS int) END`;
-
 /** Where the SQL of Postgres differs from that of MySQL and MariaDB. */
 const POSTGRES = {
   /** The database's time in milliseconds since 1970. All processes share this clock. */
@@ -129,15 +125,13 @@ const POSTGRES = {
   lock: (table: string, against?: 'change') => `FOR ${against ? 'KEY SHARE' : 'UPDATE'} OF ${table}`,
 
   /**
-   * The statement, so that it fails unless it changes, or finds, as many rows as the placeholder says. On MySQL a second
-   * statement checks this. {@link nullForOtherCount} recognises the error.
+   * A statement that fails unless the one before it changed, or found, as many rows as the placeholder says. Null: a statement
+   * checks itself, see {@link combined}.
    */
-  expect: {
-    changed: (text: string, count: string) => [`WITH c AS (${text} RETURNING 1) SELECT ${checkCount(count)} FROM c`],
-    found: (text: string, count: string) => [
-      `WITH c AS (${text}) SELECT * FROM (SELECT ${checkCount(count)} FROM c) n LEFT JOIN c ON true`,
-    ],
-  },
+  check: null as Record<'changed' | 'found', (count: string) => string> | null,
+
+  /** The rows that the first one of {@link combined} statements found, for the others; MySQL reads them again. */
+  first: (_table: string, _condition: () => string) => 's1',
 
   /** The host and port in a column with URLs, in lower case. */
   authorityOf: (column: string) => `lower(substring(${column} from '^[^/]*//([^/?]*)'))`,
@@ -180,10 +174,11 @@ const MYSQL: Dialect = {
   },
   byIndex: (name) => `FORCE INDEX (${name})`,
   orderBy: (_equal, others) => others,
-  expect: {
-    changed: (text, count) => [text, `SELECT IF(ROW_COUNT() = ${count}, 1, (SELECT 1 UNION SELECT 2))`],
-    found: (text, count) => [text, `SELECT IF(FOUND_ROWS() = ${count}, 1, (SELECT 1 UNION SELECT 2))`],
+  check: {
+    changed: (count) => `SELECT IF(ROW_COUNT() = ${count}, 1, (SELECT 1 UNION SELECT 2))`,
+    found: (count) => `SELECT IF(FOUND_ROWS() = ${count}, 1, (SELECT 1 UNION SELECT 2))`,
   },
+  first: (table, condition) => `${table} WHERE ${condition()}`,
   lock: (_table, against) => (against ? 'LOCK IN SHARE MODE' : 'FOR UPDATE'),
   authorityOf: (column) =>
     `LOWER(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(${column}, '/', 3), '/', -1), '?', 1))`,

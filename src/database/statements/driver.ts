@@ -23,12 +23,41 @@ export interface Statement {
   name?: string | undefined;
   /** How many rows it must find or change. Otherwise it fails with {@link nullForOtherCount}, and so does its transaction. */
   rows?: { found: number } | { changed: number };
+  /** The columns of the changed rows that it returns. Only on Postgres. */
+  returning?: string;
 }
 
 export const joined = (statements: Statement[]): Statement => ({
   text: statements.map(({ text }) => text).join('; '),
   parameters: statements.flatMap(({ parameters }) => parameters),
 });
+
+/**
+ * Statements as one of Postgres, which fails unless each finds or changes as many rows as it must. It returns the rows of the
+ * first one; the others can read them as `s1`. None sees what another one writes.
+ */
+export function combined(statements: Statement[]): Statement {
+  const parameters: unknown[] = [];
+  const parts = statements.map(({ text, rows, returning = '1', ...own }, index) => {
+    const before = parameters.length;
+    parameters.push(...own.parameters);
+    const moved = before === 0 ? text : text.replace(/\$(\d+)/g, (_, position) => `$${before + Number(position)}`);
+    return `s${index + 1} AS (${moved} ${rows && 'changed' in rows ? `RETURNING ${returning}` : ''})`;
+  });
+  const checks = statements.flatMap(({ rows }, index) => {
+    const count = rows && `$${parameters.push(...Object.values(rows))}`;
+    return count ? `(SELECT ${checkedCount(count)} FROM s${index + 1})` : [];
+  });
+  return {
+    text: `WITH ${parts.join(', ')} SELECT * FROM (SELECT ${checks.join(', ')}) checks LEFT JOIN s1 ON true`,
+    parameters,
+    name: statements.every(({ name }) => name) ? statements[0]?.name : undefined,
+  };
+}
+
+/** With another count the statement fails, because the text is not a number. The error shows the text. */
+const checkedCount = (count: string): string =>
+  `CASE count(*) WHEN ${count} THEN 1 ELSE CAST(count(*) || ' rows' AS int) END`;
 
 /** Runs statements in their order, on the connection of the transaction or one of the pool. */
 export async function runOnDriver(

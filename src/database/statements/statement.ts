@@ -2,7 +2,7 @@ import type { DataSource, EntityManager, EntityTarget, ObjectLiteral, QueryRunne
 import { dataSourceOf, dialectOf, tableOf } from '../data-source.js';
 import { PoolSockets } from '../pool-sockets.js';
 import { isDiskFull, isDuplicate, isNotPrepared, transactionEnds } from '../sql.js';
-import { joined, type Row, runOnDriver, type Statement, type StatementResult } from './driver.js';
+import { combined, joined, type Row, runOnDriver, type Statement, type StatementResult } from './driver.js';
 
 export type { Row, Statement } from './driver.js';
 
@@ -67,7 +67,7 @@ export const endsWithNext = ({ queryRunner }: EntityManager): boolean =>
 /**
  * Runs statements of a transaction in their order, as {@link runStatement} does. A transaction of Usher's own needs one round
  * trip for all of them. If one fails, those after it change nothing. `last`: these are the last ones; Usher's own transaction
- * is committed.
+ * is committed. On Postgres, last ones of which the first has a number of rows are {@link combined}.
  */
 export async function runTogether(
   on: DataSource | EntityManager,
@@ -86,19 +86,23 @@ export async function runTogether(
   const ends = queryRunner && transactionEnds.get(queryRunner);
   // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
   const isPrepared = !unprepared.has(dataSource.driver) && (!queryRunner || ends !== undefined);
-  const first = ends?.begin ? [{ text: ends.begin, parameters: [] }] : [];
-  const checked = statements.map((statement) => withCheck(on, statement));
-  const all = [...first, ...checked.flat(), ...(ends && last ? [{ text: 'COMMIT', parameters: [] }] : [])];
+  const checked = checkedStatements(on, statements, last);
+  const sent = checked.flat();
+  // A sole statement is a transaction without these.
+  const isAlone = last && sent.length === 1;
+  const first = ends?.begin && !isAlone ? [{ text: ends.begin, parameters: [] }] : [];
+  const commit = ends && last && (!isAlone || ends.begin === null) ? [{ text: 'COMMIT', parameters: [] }] : [];
+  const all = [...first, ...sent, ...commit];
   const { text, parameters } = joined(all);
   dataSource.logger.logQuery(text, parameters);
   try {
-    if (ends) ends.begin = null;
+    if (ends && !isAlone) ends.begin = null;
     const results = await runOnDriver(on, dataSource, all, isPrepared);
-    if (ends) ends.isCommitted = last;
+    if (ends) Object.assign(ends, { begin: null, isCommitted: last });
     if (refusals.get(dataSource.driver)?.text === text) refusals.delete(dataSource.driver);
     let position = first.length;
     // The result of a check itself says nothing.
-    return checked.map(({ length }) => results[(position += length) - length] as StatementResult);
+    return checked.map(({ length }) => (length > 0 && results[(position += length) - length]) || NO_RESULT);
   } catch (error) {
     dataSource.logger.logQueryError(error as Error, text, parameters);
     if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
@@ -111,15 +115,19 @@ export async function runTogether(
   }
 }
 
-/** The statement with the check of how many rows it found or changed, if it has one. */
-function withCheck(on: DataSource | EntityManager, statement: Statement): Statement[] {
-  const { rows, text, parameters, name } = statement;
-  if (!rows) return [statement];
-  const [kind, count] = Object.entries(rows)[0] as ['found' | 'changed', number];
-  const { expect, placeholder } = dialectOf(on);
-  const [first = '', ...checks] = expect[kind](text, placeholder(parameters.length + 1));
-  if (checks.length === 0) return [{ text: first, parameters: [...parameters, count], name }];
-  return [statement, ...checks.map((check) => ({ text: check, parameters: [count] }))];
+const NO_RESULT: StatementResult = { rows: [], affected: 0 };
+
+/** What is sent for each statement: with the check of how many rows it found or changed, if it has one. */
+function checkedStatements(on: DataSource | EntityManager, statements: Statement[], last: boolean): Statement[][] {
+  const { check, placeholder } = dialectOf(on);
+  if (check === null && last && statements[0]?.rows)
+    return statements.map((_, at) => (at === 0 ? [combined(statements)] : []));
+  return statements.map((statement) => {
+    if (!statement.rows) return [statement];
+    if (check === null) return [combined([statement])];
+    const [kind, count] = Object.entries(statement.rows)[0] as ['found' | 'changed', number];
+    return [statement, { text: check[kind](placeholder(1)), parameters: [count] }];
+  });
 }
 
 /** The entity in a row with all of its columns. */

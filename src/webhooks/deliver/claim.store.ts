@@ -49,7 +49,8 @@ export class ClaimStore {
     return inTransaction(this.dataSource, async (manager) => {
       const monotonicMs = performance.now();
       const lock = lockDue(manager, ids, retry.maxAttempts, 'without pauses');
-      const statements = [{ ...lock, rows: { found: ids.length } }, ...beginAttempts(manager, ids, retry)];
+      const attempts = beginAttempts(manager, ids, retry, dialectOf(manager).first);
+      const statements = [{ ...lock, rows: { found: ids.length } }, ...attempts];
       const [locked] = await runTogether(manager, statements, true);
       return answersOf(claimsOf(locked?.rows ?? [], monotonicMs));
     }).catch(nullForOtherCount);
@@ -213,14 +214,19 @@ async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Clai
  * Records an attempt of each locked webhook, and then counts it, so that it starts before its lease. If this process stops, the
  * next attempt is due at the end of the lease: the first retry run at least {@link leaseMs} later.
  */
-function beginAttempts(manager: EntityManager, ids: string[], retry: RetryPolicy): Statement[] {
+function beginAttempts(
+  manager: EntityManager,
+  ids: string[],
+  retry: RetryPolicy,
+  locked = (table: string, condition: () => string) => `${table} WHERE ${condition()}`,
+): Statement[] {
   const { isOneOf, now } = dialectOf(manager);
   const [webhooks, attempts] = [tableOf(manager, Webhook), tableOf(manager, WebhookAttempt)];
   const record = statementOf(
     manager,
     (parameter) => `
       INSERT INTO ${attempts} (webhook_id, number, started_at)
-      SELECT id, attempts + 1, ${now} FROM ${webhooks} WHERE id ${isOneOf(parameter, ids)}`,
+      SELECT id, attempts + 1, ${now} FROM ${locked(webhooks, () => `id ${isOneOf(parameter, ids)}`)}`,
     'usher_begin_attempts',
   );
   const count = statementOf(

@@ -87,18 +87,19 @@ export class WebhookRecorder {
 
   /** The usual case, in one round trip with the end of the transaction, which fails unless all are the first of their references. */
   private async recordFirst(manager: EntityManager, rows: NewRow[]): Promise<Recorded[]> {
-    const { byIndex, isOneOf } = dialectOf(manager);
+    const { byIndex, check, isOneOf } = dialectOf(manager);
     const references = rows.map(({ referenceId }) => referenceId);
-    const ofReferences = statementOf(
+    const read = statementOf(
       manager,
       (parameter) => `
         SELECT id, notify_url FROM ${tableOf(manager, Webhook)} ${byIndex('usher_webhook_reference')}
         WHERE reference_id ${isOneOf(parameter, references)}`,
-      'usher_first_webhooks',
     );
-    const statements = [insertOf(manager, rows, 'first'), { ...ofReferences, rows: { found: rows.length } }];
-    const [, found] = await runTogether(manager, statements);
-    const notifyUrls = new Map(found?.rows.map((row) => [row.id, String(row.notify_url)]));
+    // Postgres returns what was inserted.
+    const reads = check ? [{ ...read, rows: { found: rows.length } }] : [];
+    const insert = { ...insertOf(manager, rows, 'first'), returning: 'id, notify_url' };
+    const results = await runTogether(manager, [insert, ...reads]);
+    const notifyUrls = new Map(results[reads.length]?.rows.map((row) => [row.id, String(row.notify_url)]));
     return rows.map((row) => {
       const defaults = { status: 'PENDING', attempts: 0, finishedAt: null, purgedAt: null } as const;
       const url = { notifyUrl: notifyUrls.get(row.id) ?? '', usesClientUrl: row.notifyUrl === null };
@@ -164,11 +165,14 @@ function insertOf(manager: EntityManager, rows: NewRow[], which: 'live' | 'first
   const dialect = dialectOf(manager);
   // The update changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
   const onConflict = which === 'live' ? dialect.upsert(['live_key'], ['live_key']) : dialect.ifAbsent;
+  const table = tableOf(manager, Webhook);
+  // On MySQL, the rows that are read afterwards tell it.
+  const isFirst = `AND NOT EXISTS (SELECT 1 FROM ${table} e WHERE e.reference_id = v.referenceId)`;
   const { sql: text, parameters } = dialect.withRows(
     NEW_ROW,
     rows.map((row) => ({ ...row })),
     (from) => `
-      INSERT INTO ${dialect.into(tableOf(manager, Webhook))} (id, reference_id, event_type, live_key, client_id, owner_id, notify_url,
+      INSERT INTO ${dialect.into(table)} (id, reference_id, event_type, live_key, client_id, owner_id, notify_url,
         uses_client_url, body, status, attempts, next_attempt_at, created_at, resend_of, request_id)
       SELECT v.id, v.referenceId, v.eventType, v.liveKey, c.id, v.ownerId, COALESCE(v.notifyUrl, c.notify_url),
         v.notifyUrl IS NULL, v.body, 'PENDING', 0, v.createdAt, v.createdAt, v.resendOf, v.requestId
@@ -176,7 +180,7 @@ function insertOf(manager: EntityManager, rows: NewRow[], which: 'live' | 'first
       LEFT JOIN ${tableOf(manager, DeliveredReference)} d
         ON d.reference_id = v.referenceId AND d.event_type = v.eventType
       WHERE c.id = v.clientId AND d.webhook_id IS NULL AND COALESCE(v.notifyUrl, c.notify_url) IS NOT NULL
-      ${onConflict}`,
+      ${which === 'first' && !dialect.check ? isFirst : ''} ${onConflict}`,
     'body',
   );
   return { text, parameters, name: `usher_insert_webhooks_${which}` };

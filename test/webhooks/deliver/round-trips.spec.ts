@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { isPostgres } from '../../../src/database/data-source.js';
 import { eventually } from '../../support/eventually.js';
 import { TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
@@ -41,6 +42,8 @@ test('an order that is completed and delivered alone waits four times for the da
   await client.complete(key);
   await eventually('the outcome is recorded', async () => sent.some((sql) => sql.includes('usher_delivery_figure')));
   expect(sent).toHaveLength(4);
-  expect(sent.filter((sql) => sql.startsWith('START TRANSACTION'))).toHaveLength(3);
-  expect(sent.filter((sql) => sql.endsWith('; COMMIT'))).toHaveLength(3);
+  // On Postgres a claim is one statement, and so is an outcome. They need neither of these.
+  const transactions = isPostgres(usher.dataSource) ? 1 : 3;
+  expect(sent.filter((sql) => sql.startsWith('START TRANSACTION'))).toHaveLength(transactions);
+  expect(sent.filter((sql) => sql.endsWith('; COMMIT'))).toHaveLength(transactions);
 });
