@@ -36,3 +36,10 @@ export const documentOf = (title: string, head: Html, content: Html, language = 
         ${content}
       </body>
     </html>`.text;
+
+/**
+ * How an address in a document begins: with `/`, or with `~` for the home of its site. The lookbehind is last, so that it is
+ * tried only where such a character is.
+ */
+export const ADDRESS = /[/~](?<=\s(?:href|action|src)=".)/g;
+export const ADDRESS_OF_SITE = /~(?<=\s(?:href|action|src)=".)/g;

@@ -4,7 +4,9 @@ import { withTimeout } from '../../values/duration.js';
 const MIN_CACHE_MS = 5_000;
 /** A slow query is cached for this many times its duration, so it uses a connection at most 5 % of the time. */
 const CACHE_FACTOR = 20;
+/** How long a caller waits, and how long a page waits for a number that it can leave out. */
 const TIMEOUT_MS = 2_000;
+export const SHORT_TIMEOUT_MS = 200;
 /** So that a page is answered before its query runs again. */
 const REFRESH_AFTER_MS = 1_000;
 
@@ -17,6 +19,7 @@ export class CachedQuery<T> {
   constructor(
     private readonly query: () => Promise<T>,
     private readonly staleMs = 0,
+    private readonly timeoutMs = TIMEOUT_MS,
   ) {}
 
   /** Null if there was no answer in time, or an error. */
@@ -27,7 +30,7 @@ export class CachedQuery<T> {
     const isStale = cached !== null && now < cached.until + this.staleMs;
     this.running ??= this.refresh(isStale ? REFRESH_AFTER_MS : 0);
     const running = this.running.catch(() => null);
-    return isStale ? cached.value : withTimeout(running, TIMEOUT_MS).catch(() => null);
+    return isStale ? cached.value : withTimeout(running, this.timeoutMs).catch(() => null);
   }
 
   /** Forgets the result after a change, also that of a query which runs now. */
@@ -57,11 +60,14 @@ const STALE_MS = 30_000;
 export class CachedQueries<Of, T> {
   private readonly queries = new LRUCache<string, CachedQuery<T>>({ max: 100 });
 
-  constructor(private readonly query: (value: Of) => Promise<T>) {}
+  constructor(
+    private readonly query: (value: Of) => Promise<T>,
+    private readonly timeoutMs?: number,
+  ) {}
 
   of(value: Of): CachedQuery<T> {
     const key = JSON.stringify(value);
-    const query = this.queries.get(key) ?? new CachedQuery(() => this.query(value), STALE_MS);
+    const query = this.queries.get(key) ?? new CachedQuery(() => this.query(value), STALE_MS, this.timeoutMs);
     this.queries.set(key, query);
     return query;
   }

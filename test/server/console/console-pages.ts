@@ -27,6 +27,14 @@ export class ConsolePages {
     return text;
   }
 
+  /** The text of a page, once it shows a number: a page leaves out what is not counted in time. */
+  counted(path: string, number: string | RegExp): Promise<string> {
+    return eventually(`${path} shows ${String(number)}`, async () => {
+      const text = await this.get(path);
+      return text.search(number) >= 0 ? text : null;
+    });
+  }
+
   /** The ids that are listed with a status, of a client. */
   async listed(status: string, client: string): Promise<string[]> {
     return listedIds(await this.get(`/ops/notifications?status=${status}&client=${client}`));

@@ -6,7 +6,7 @@ import { choice, type Filter, hrefOf, moment, MOMENT_HINT, searchField } from '.
 import { listPage } from '../../../http/pages/list.js';
 import { type Column, notice, time } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
-import { CachedQueries } from '../../health/cached-query.js';
+import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
 import { ClientDirectory } from '../clients/clients-data.js';
 import { clientLink, memberLink, webhookLink } from '../frame/links.js';
 import { type AuditCriteria, AuditSearch, kindAndId, type ListedEvent } from './audit-search.js';
@@ -57,8 +57,9 @@ export class AuditPages {
     private readonly clients: ClientDirectory,
   ) {}
 
-  private readonly counts = new CachedQueries(async (values: Filter<AuditCriteria>['values']) =>
-    this.audit.count(await this.criteriaOf(values)),
+  private readonly counts = new CachedQueries(
+    async (values: Filter<AuditCriteria>['values']) => this.audit.count(await this.criteriaOf(values)),
+    SHORT_TIMEOUT_MS,
   );
 
   readonly pages: Page[] = [
@@ -74,8 +75,7 @@ export class AuditPages {
         until: moment('Before'),
       },
       hint: () => HINT,
-      read: async ({ values }, part) =>
-        this.audit.events(await this.audit.find(await this.criteriaOf(values), part)),
+      read: async ({ values }, part) => this.audit.events(await this.audit.find(await this.criteriaOf(values), part)),
       count: ({ values }) => this.counts.get(values),
       columns: {
         When: { time: 'createdAt' },

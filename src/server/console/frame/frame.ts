@@ -7,7 +7,7 @@ import { type Html, html } from '../../../http/html.js';
 import { postForm, type Viewer, viewerOf } from '../../../http/pages/form.js';
 import type { Environment } from '../../../values/identifier.js';
 import type { View } from '../../../http/pages/site.js';
-import { documentOf, ISOLATION_HEADERS } from '../../../http/pages/page-frame.js';
+import { ADDRESS, ADDRESS_OF_SITE, documentOf, ISOLATION_HEADERS } from '../../../http/pages/page-frame.js';
 import { StaticAnswer } from '../../openapi/static-answer.js';
 
 export const OPS_HEADERS = {
@@ -133,9 +133,7 @@ export class Site {
 
   /** Completes the addresses in a document. */
   located(document: string): string {
-    // The lookbehind is last, so that it is tried only where such a character is.
-    const starts = this.base === '' ? /~(?<=\s(?:href|action|src)="~)/g : /[/~](?<=\s(?:href|action|src)=".)/g;
-    return document.replace(starts, (start) => this.address(start));
+    return document.replace(this.base ? ADDRESS : ADDRESS_OF_SITE, (start) => this.address(start));
   }
 
   /** Before the sign-in there is no script, and no frame. */

@@ -10,7 +10,7 @@ import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webh
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
-import { CachedQueries } from '../../health/cached-query.js';
+import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
 import { clientLink } from '../frame/links.js';
 import { ClientDirectory } from '../clients/clients-data.js';
 import {
@@ -35,7 +35,10 @@ export class NotificationsPages {
     private readonly resends: WebhookResends,
   ) {}
 
-  private readonly counts = new CachedQueries((criteria: WebhookCriteria) => this.search.count(criteria));
+  private readonly counts = new CachedQueries(
+    (criteria: WebhookCriteria) => this.search.count(criteria),
+    SHORT_TIMEOUT_MS,
+  );
 
   /** The pages in the console, and in the portal of clients, where each sees its own notifications. */
   readonly pages: Page[] = [
