@@ -51,6 +51,9 @@ const POSTGRES = {
 
   begin: 'START TRANSACTION ISOLATION LEVEL READ COMMITTED',
 
+  /** Sets the level of a session of Usher's own, also for statements without a transaction around them. */
+  isolate: 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
+
   /** `position` begins with 1. */
   placeholder: (position: number) => `$${position}`,
 
@@ -153,6 +156,7 @@ const MYSQL: Dialect = {
   now: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000",
   // Usher's sessions are at READ COMMITTED.
   begin: 'START TRANSACTION',
+  isolate: 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
   placeholder: () => '?',
   twice: (parameters) => [...parameters, ...parameters],
   isOneOf: (parameter, values) => `IN (${parameter(values)})`,

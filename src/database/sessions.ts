@@ -2,8 +2,6 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { dataSourceOf, dialectOf, isPostgres } from './data-source.js';
 import { ownDrivers } from './sql.js';
 
-const ISOLATE = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
-
 interface Pool {
   on(event: string, listener: (session: { query(sql: string, callback: () => void): void }) => void): void;
 }
@@ -18,9 +16,9 @@ const statementLimits = new WeakMap<object, number>();
 export async function prepareSessions(dataSource: DataSource, limitMs: number): Promise<void> {
   const { driver } = dataSource;
   const { pool, master = pool } = driver as { pool?: Pool; master?: Pool };
-  const statements = limitMs > 0 ? [dialectOf(dataSource).limitStatements(limitMs)] : [];
+  const { isolate, limitStatements } = dialectOf(dataSource);
+  const statements = limitMs > 0 ? [isolate, limitStatements(limitMs)] : [isolate];
   if (limitMs > 0) statementLimits.set(driver, limitMs);
-  if (!isPostgres(dataSource)) statements.push(ISOLATE);
   ownDrivers.add(driver);
   // A session runs its statements in order, so these come before all others.
   master?.on(isPostgres(dataSource) ? 'connect' : 'connection', (session) => {
