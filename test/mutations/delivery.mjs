@@ -82,8 +82,8 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'an order is completed as the first of its reference where it is not',
     file: 'src/webhooks/record/webhook.recorder.ts',
-    from: '{ ...ofReferences, rows: { found: rows.length } }',
-    to: 'ofReferences',
+    from: "which === 'first' && !dialect.check ? isFirst : ''",
+    to: "''",
     caughtBy: 'test/webhooks/record/resend.spec.ts',
   },
   {
