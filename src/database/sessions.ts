@@ -2,8 +2,13 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { dataSourceOf, dialectOf, isPostgres } from './data-source.js';
 import { ownDrivers } from './sql.js';
 
+interface Session {
+  query(sql: string, callback: () => void): void;
+  on(event: 'error', listener: () => void): void;
+}
+
 interface Pool {
-  on(event: string, listener: (session: { query(sql: string, callback: () => void): void }) => void): void;
+  on(event: string, listener: (session: Session) => void): void;
 }
 
 /** By driver: how long a statement may take in a session of Usher's own, in milliseconds. */
@@ -17,15 +22,18 @@ export async function prepareSessions(dataSource: DataSource, limitMs: number): 
   const { driver } = dataSource;
   const { pool, master = pool } = driver as { pool?: Pool; master?: Pool };
   const { isolate, limitStatements } = dialectOf(dataSource);
-  const statements = limitMs > 0 ? [isolate, limitStatements(limitMs)] : [isolate];
+  const statements = limitMs > 0 ? `${isolate}; ${limitStatements(limitMs)}` : isolate;
   if (limitMs > 0) statementLimits.set(driver, limitMs);
   ownDrivers.add(driver);
   // A session runs its statements in order, so these come before all others.
   master?.on(isPostgres(dataSource) ? 'connect' : 'connection', (session) => {
-    for (const statement of statements) session.query(statement, () => undefined);
+    // A cut connection of Postgres can report several errors. The first one fails its statements and removes it from the pool; an
+    // error that nobody listens to would end the process.
+    session.on('error', () => undefined);
+    session.query(statements, () => undefined);
   });
   // TypeORM has already opened one session.
-  for (const statement of statements) await dataSource.query(statement);
+  await dataSource.query(statements);
 }
 
 /** Runs `work` in a transaction whose statements may take as long as they need: nobody waits for them. */
