@@ -133,8 +133,8 @@ const POSTGRES = {
    */
   check: null as Record<'changed' | 'found', (count: string) => string> | null,
 
-  /** The rows that the first one of {@link combined} statements found, for the others; MySQL reads them again. */
-  first: (_table: string, _condition: () => string) => 's1',
+  /** In {@link combined} statements: the rows of the first one, for the others. Null: they read them again. */
+  rowsOfFirst: 's1' as string | null,
 
   /** The host and port in a column with URLs, in lower case. */
   authorityOf: (column: string) => `lower(substring(${column} from '^[^/]*//([^/?]*)'))`,
@@ -182,7 +182,7 @@ const MYSQL: Dialect = {
     changed: (count) => `SELECT IF(ROW_COUNT() = ${count}, 1, (SELECT 1 UNION SELECT 2))`,
     found: (count) => `SELECT IF(FOUND_ROWS() = ${count}, 1, (SELECT 1 UNION SELECT 2))`,
   },
-  first: (table, condition) => `${table} WHERE ${condition()}`,
+  rowsOfFirst: null,
   lock: (_table, against) => (against ? 'LOCK IN SHARE MODE' : 'FOR UPDATE'),
   authorityOf: (column) =>
     `LOWER(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(${column}, '/', 3), '/', -1), '?', 1))`,

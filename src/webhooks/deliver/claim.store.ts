@@ -49,7 +49,7 @@ export class ClaimStore {
     return inTransaction(this.dataSource, async (manager) => {
       const monotonicMs = performance.now();
       const lock = lockDue(manager, ids, retry.maxAttempts, 'without pauses');
-      const attempts = beginAttempts(manager, ids, retry, dialectOf(manager).first);
+      const attempts = beginAttempts(manager, ids, retry, dialectOf(manager).rowsOfFirst);
       const statements = [{ ...lock, rows: { found: ids.length } }, ...attempts];
       const [locked] = await runTogether(manager, statements, true);
       return answersOf(claimsOf(locked?.rows ?? [], monotonicMs));
@@ -212,13 +212,14 @@ async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Clai
 
 /**
  * Records an attempt of each locked webhook, and then counts it, so that it starts before its lease. If this process stops, the
- * next attempt is due at the end of the lease: the first retry run at least {@link leaseMs} later.
+ * next attempt is due at the end of the lease: the first retry run at least {@link leaseMs} later. `locked`: what the statement that
+ * locked them is called in the same one; null: they are read again.
  */
 function beginAttempts(
   manager: EntityManager,
   ids: string[],
   retry: RetryPolicy,
-  locked = (table: string, condition: () => string) => `${table} WHERE ${condition()}`,
+  locked: string | null = null,
 ): Statement[] {
   const { isOneOf, now } = dialectOf(manager);
   const [webhooks, attempts] = [tableOf(manager, Webhook), tableOf(manager, WebhookAttempt)];
@@ -226,7 +227,7 @@ function beginAttempts(
     manager,
     (parameter) => `
       INSERT INTO ${attempts} (webhook_id, number, started_at)
-      SELECT id, attempts + 1, ${now} FROM ${locked(webhooks, () => `id ${isOneOf(parameter, ids)}`)}`,
+      SELECT id, attempts + 1, ${now} FROM ${locked ?? `${webhooks} WHERE id ${isOneOf(parameter, ids)}`}`,
     'usher_begin_attempts',
   );
   const count = statementOf(
