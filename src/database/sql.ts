@@ -63,12 +63,16 @@ export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      const isRepeated = DEADLOCK_CODES.includes(codeOf(error)) || isNotPrepared(error);
-      if (tried >= MAX_TRIES || !isRepeated) throw error;
-      // Without a random pause the same transactions would deadlock again.
-      await pause(Math.random() * PAUSE_MS * 2 ** tried);
+      await pauseBeforeRepeat(error, tried);
     }
   }
+}
+
+async function pauseBeforeRepeat(error: unknown, tried: number): Promise<void> {
+  const isRepeated = DEADLOCK_CODES.includes(codeOf(error)) || isNotPrepared(error);
+  if (tried >= MAX_TRIES || !isRepeated) throw error;
+  // Without a random pause the same transactions would deadlock again.
+  await pause(Math.random() * PAUSE_MS * 2 ** tried);
 }
 
 /**

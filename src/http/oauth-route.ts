@@ -62,9 +62,10 @@ const ENCODINGS = new Map<string, BodyEncoding>([
 ]);
 
 /** The encoding in a Content-Type header. Null if it is not supported or the charset is not UTF-8. */
-export function bodyEncoding(contentType = ''): BodyEncoding | null {
-  const plain = ENCODINGS.get(contentType);
-  if (plain !== undefined) return plain;
+export const bodyEncoding = (contentType = ''): BodyEncoding | null =>
+  ENCODINGS.get(contentType) ?? encodingWithParameters(contentType);
+
+function encodingWithParameters(contentType: string): BodyEncoding | null {
   const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
   return parameters.every(isSupported) ? (ENCODINGS.get(type) ?? null) : null;
 }

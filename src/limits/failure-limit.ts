@@ -57,6 +57,10 @@ export class FailureLimit {
       checks.running += 1;
       return 0;
     }
+    return this.turnOf(key, checks);
+  }
+
+  private turnOf(key: LimitKey, checks: Checks): Promise<number> {
     return new Promise((resolve) => {
       checks.waiting.push(resolve);
       this.admit(key, checks);

@@ -89,8 +89,8 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'an order is completed although no notification was recorded',
     file: 'src/database/statements/statement.ts',
-    from: 'return runTogether(on, [{ ...insert, rows }, ...others, ...ending.statements], true);',
-    to: 'return runTogether(on, [{ ...insert, ...(!rows && { rows }) }, ...others, ...ending.statements], true);',
+    from: 'return runTogether(on, [{ ...insert, rows: { changed: inserted } }, ...others, ...statements], true);',
+    to: 'return runTogether(on, [insert, ...others, ...statements], true);',
     caughtBy: 'test/database/statements/ending.spec.ts',
   },
   {

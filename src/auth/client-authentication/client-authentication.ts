@@ -18,7 +18,7 @@ import { problemOf } from '../../http/error-response.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { checkMediaType, NO_STORE, OAUTH_ROUTE, type OAuthRouteOptions } from '../../http/oauth-route.js';
 import { type FailureLimit, TOO_MANY_FAILURES } from '../../limits/failure-limit.js';
-import { type Limiter, limitKey } from '../../limits/limiter.js';
+import { type Limiter, type LimitKey, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
@@ -130,17 +130,23 @@ export class ClientAuthentication {
         ? INTERNAL
         : this.secrets.authenticate(credentials);
     const caller = await this.failuresOfClient.run(`${group} ${claimedId}`, check, slowDown);
-    if (caller === null) {
-      // Only an existing client id goes into the log: any other text may be a secret typed into the wrong field.
-      const claimed = await this.clients.find(claimedId);
-      if (claimed) request.claimedClient = claimed.id;
-      // The answer is the same whether the client id exists or not.
-      const wait = this.failuresOfAddress.count(limitKey(group));
-      if (wait > 0) throw slowDown(wait);
-      throw invalidClient(request, credentials);
-    }
+    if (caller === null) throw await this.failed(request, claimedId, limitKey(group), credentials);
     request.user = caller.client;
     request.rememberedSecret = caller.rememberedSecret;
+  }
+
+  /** The answer is the same whether the client id exists or not. */
+  private async failed(
+    request: OAuthRequest,
+    claimedId: string,
+    group: LimitKey,
+    credentials: BasicCredentials[],
+  ): Promise<OAuthError> {
+    // Only an existing client id goes into the log: any other text may be a secret typed into the wrong field.
+    const claimed = await this.clients.find(claimedId);
+    if (claimed) request.claimedClient = claimed.id;
+    const wait = this.failuresOfAddress.count(group);
+    return wait > 0 ? slowDown(wait) : invalidClient(request, credentials);
   }
 
   /**
@@ -152,12 +158,16 @@ export class ClientAuthentication {
       return await work();
     } catch (error) {
       if (!(error instanceof ClientChanged) || !request.user) throw error;
-      this.secrets.forget(request.user.id);
-      delete request.user;
-      request[IS_AUTHENTICATED] = false;
-      await this.authenticate(request, response, { internal: false });
+      await this.authenticateAgain(request, request.user, response);
       return work();
     }
+  }
+
+  private async authenticateAgain(request: OAuthRequest, { id }: Client, response: HttpResponse): Promise<void> {
+    this.secrets.forget(id);
+    delete request.user;
+    request[IS_AUTHENTICATED] = false;
+    await this.authenticate(request, response, { internal: false });
   }
 }
 

@@ -28,10 +28,14 @@ export function grantTypeOf(body: Parameters, clientId: string, accepted: readon
   const needed = NEEDED.get(String(likely)) ?? [];
   refuse([...credentialFaults(body, clientId), ...textFaults(body, ['grant_type', ...needed])]);
   const grantType = accepted.find((one) => one === given);
-  if (grantType) return grantType;
+  if (!grantType) throw unsupported(given, accepted);
+  return grantType;
+}
+
+function unsupported(given: unknown, accepted: readonly GrantType[]): OAuthError {
   const wanted = given === 'client_credentials' ? 'the token endpoint' : accepted.join(' or ');
   const name = given === 'client_credentials' ? `grant_type ${given}` : 'grant_type';
-  throw new OAuthError('unsupported_grant_type', `${name} is not supported here; use ${wanted}`);
+  return new OAuthError('unsupported_grant_type', `${name} is not supported here; use ${wanted}`);
 }
 
 /** The `token` to revoke or to introspect. Checks the credentials in the body as well. */

@@ -69,8 +69,12 @@ export class Batcher<T, R> {
       const results = await this.work(batch.map(({ item }) => item));
       batch.forEach(({ resolve }, index) => resolve(results[index] as R));
     } catch (error) {
-      if (batch.length === 1 || isDatabaseDown(error)) for (const { reject } of batch) reject(error);
-      else for (const single of batch) await this.runBatch([single]);
+      await this.fail(batch, error);
     }
+  }
+
+  private async fail(batch: Waiting<T, R>[], error: unknown): Promise<void> {
+    if (batch.length === 1 || isDatabaseDown(error)) for (const { reject } of batch) reject(error);
+    else for (const single of batch) await this.runBatch([single]);
   }
 }

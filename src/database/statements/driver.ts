@@ -27,10 +27,12 @@ export interface Statement {
   returning?: string;
 }
 
-export const joined = (statements: Statement[]): Statement => ({
-  text: statements.map(({ text }) => text).join('; '),
-  parameters: statements.flatMap(({ parameters }) => parameters),
-});
+/** A sole statement stays as it is. */
+export const joined = (statements: Statement[]): Statement =>
+  statements.reduce((whole, { text, parameters }) => ({
+    text: `${whole.text}; ${text}`,
+    parameters: [...whole.parameters, ...parameters],
+  }));
 
 /**
  * Statements as one of Postgres, which fails unless each finds or changes as many rows as it must. It returns the rows of the
@@ -72,8 +74,15 @@ export async function runOnDriver(
   if (!runner) throw new Error('the data source is closed');
   const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
   if (ownDrivers.has(dataSource.driver)) return run(runner as never, statements, isPrepared);
+  return oneByOne(statements, (statement) => run(runner as never, [statement], false));
+}
+
+async function oneByOne(
+  statements: Statement[],
+  run: (statement: Statement) => Promise<StatementResult[]>,
+): Promise<StatementResult[]> {
   const results: StatementResult[] = [];
-  for (const statement of statements) results.push(...(await run(runner as never, [statement], false)));
+  for (const statement of statements) results.push(...(await run(statement)));
   return results;
 }
 

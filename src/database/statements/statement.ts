@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral, QueryRunner } from 'typeorm';
-import { dataSourceOf, dialectOf, tableOf } from '../data-source.js';
+import { dataSourceOf, type Dialect, dialectOf, tableOf } from '../data-source.js';
 import { PoolSockets } from '../pool-sockets.js';
 import { isDiskFull, isDuplicate, isNotPrepared, transactionEnds } from '../sql.js';
 import { combined, joined, type Row, runOnDriver, type Statement, type StatementResult } from './driver.js';
@@ -49,7 +49,12 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
 }
 
 /** By runner: how its transaction ends with its next statements, see {@link endWithNext}. */
-const endings = new WeakMap<QueryRunner, { inserted: number; statements: Statement[] }>();
+const endings = new WeakMap<QueryRunner, Ending>();
+
+interface Ending {
+  inserted: number;
+  statements: Statement[];
+}
 
 /**
  * Ends a transaction of Usher's own with its next statements: these ones and COMMIT follow them in the same round trip.
@@ -77,12 +82,7 @@ export async function runTogether(
   const dataSource = dataSourceOf(on);
   const { queryRunner } = on as Partial<EntityManager>;
   const ending = queryRunner && endings.get(queryRunner);
-  if (ending) {
-    endings.delete(queryRunner);
-    const [insert, ...others] = statements as [Statement, ...Statement[]];
-    const rows = { changed: ending.inserted };
-    return runTogether(on, [{ ...insert, rows }, ...others, ...ending.statements], true);
-  }
+  if (ending) return runEnding(on, queryRunner, ending, statements);
   const ends = queryRunner && transactionEnds.get(queryRunner);
   // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
   const isPrepared = !unprepared.has(dataSource.driver) && (!queryRunner || ends !== undefined);
@@ -93,21 +93,18 @@ export async function runTogether(
   const first = ends?.begin && !isAlone ? [{ text: ends.begin, parameters: [] }] : [];
   const commit = ends && last && (!isAlone || ends.begin === null) ? [{ text: 'COMMIT', parameters: [] }] : [];
   const all = [...first, ...sent, ...commit];
-  const { text, parameters } = joined(all);
-  dataSource.logger.logQuery(text, parameters);
+  const whole = joined(all);
+  dataSource.logger.logQuery(whole.text, whole.parameters);
   try {
     if (ends && !isAlone) ends.begin = null;
     const results = await runOnDriver(on, dataSource, all, isPrepared);
     if (ends) Object.assign(ends, { begin: null, isCommitted: last });
-    if (refusals.get(dataSource.driver)?.text === text) refusals.delete(dataSource.driver);
+    if (refusals.get(dataSource.driver)?.text === whole.text) refusals.delete(dataSource.driver);
     let position = first.length;
     // The result of a check itself says nothing.
     return checked.map(({ length }) => (length > 0 && results[(position += length) - length]) || NO_RESULT);
   } catch (error) {
-    dataSource.logger.logQueryError(error as Error, text, parameters);
-    if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
-    for (const subscriber of dataSource.subscribers)
-      if (subscriber instanceof PoolSockets) subscriber.renewAfter(error);
+    noteFailure(dataSource, whole, error);
     if (!isPrepared || !isNotPrepared(error)) throw error;
     unprepared.add(dataSource.driver);
     if (ends) throw error;
@@ -115,19 +112,38 @@ export async function runTogether(
   }
 }
 
+/** See {@link endWithNext}. */
+function runEnding(
+  on: DataSource | EntityManager,
+  queryRunner: QueryRunner,
+  { inserted, statements }: Ending,
+  next: Statement[],
+): Promise<StatementResult[]> {
+  endings.delete(queryRunner);
+  const [insert, ...others] = next as [Statement, ...Statement[]];
+  return runTogether(on, [{ ...insert, rows: { changed: inserted } }, ...others, ...statements], true);
+}
+
+function noteFailure(dataSource: DataSource, { text, parameters }: Statement, error: unknown): void {
+  dataSource.logger.logQueryError(error as Error, text, parameters);
+  if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
+  for (const subscriber of dataSource.subscribers) if (subscriber instanceof PoolSockets) subscriber.renewAfter(error);
+}
+
 const NO_RESULT: StatementResult = { rows: [], affected: 0 };
 
 /** What is sent for each statement: with the check of how many rows it found or changed, if it has one. */
 function checkedStatements(on: DataSource | EntityManager, statements: Statement[], last: boolean): Statement[][] {
-  const { check, placeholder } = dialectOf(on);
-  if (check === null && last && statements[0]?.rows)
+  const dialect = dialectOf(on);
+  if (dialect.check === null && last && statements[0]?.rows)
     return statements.map((_, at) => (at === 0 ? [combined(statements)] : []));
-  return statements.map((statement) => {
-    if (!statement.rows) return [statement];
-    if (check === null) return [combined([statement])];
-    const [kind, count] = Object.entries(statement.rows)[0] as ['found' | 'changed', number];
-    return [statement, { text: check[kind](placeholder(1)), parameters: [count] }];
-  });
+  return statements.map((statement) => (statement.rows ? withCheck(statement, statement.rows, dialect) : [statement]));
+}
+
+function withCheck(statement: Statement, rows: object, { check, placeholder }: Dialect): Statement[] {
+  if (check === null) return [combined([statement])];
+  const [kind, count] = Object.entries(rows)[0] as ['found' | 'changed', number];
+  return [statement, { text: check[kind](placeholder(1)), parameters: [count] }];
 }
 
 /** The entity in a row with all of its columns. */

@@ -176,8 +176,8 @@ function lockDue(
         uses_client_url AS "usesClientUrl", created_at AS "createdAt", resend_of AS "resendOf", request_id AS "requestId", ${now} AS now,
         (SELECT ${SEALED} FROM ${tableOf(manager, ClientSecret)} s
           WHERE s.client_id = w.client_id AND (s.expires_at IS NULL OR s.expires_at > ${now})) AS sealed_secrets,
-        EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host,
-        ${paused} AS has_pauses
+        EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
+        ${pauses === 'with pauses' ? `, ${paused} AS has_pauses` : ''}
       FROM ${tableOf(manager, Webhook)} w ${byIndex('PRIMARY')}
       WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'
         AND attempts < ${parameter(maxAttempts)} AND next_attempt_at <= ${now}
