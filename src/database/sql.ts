@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type {
-  DataSource,
-  EntityManager,
-  EntitySubscriberInterface,
-  QueryRunner,
-  TransactionCommitEvent,
+import {
+  type DataSource,
+  type EntityManager,
+  type EntitySubscriberInterface,
+  type EntityTarget,
+  In,
+  type QueryRunner,
+  type TransactionCommitEvent,
 } from 'typeorm';
 import { dataSourceOf, dialectOf, USHER_DATA_SOURCE } from './data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
@@ -13,6 +15,22 @@ import { Inject, Injectable } from '@nestjs/common';
 export async function databaseNow(manager: EntityManager): Promise<number> {
   const [row] = await manager.query<[{ now: string | number }]>(`SELECT ${dialectOf(manager).now} AS now`);
   return Number(row.now);
+}
+
+interface Named {
+  id: string;
+  name: string;
+}
+
+/** The names of clients or members by their ids, without those of erased ones. */
+export async function namesOf(
+  manager: EntityManager,
+  entity: EntityTarget<Named>,
+  ids: string[],
+): Promise<Map<string, string>> {
+  const where = { id: In([...new Set(ids)]) };
+  const found = ids.length === 0 ? [] : await manager.find(entity, { select: { id: true, name: true }, where });
+  return new Map(found.map(({ id, name }) => [id, name]));
 }
 
 const DEADLOCK_CODES = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', '40P01', '40001'];

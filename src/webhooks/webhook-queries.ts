@@ -129,14 +129,31 @@ export async function webhooksOf(manager: EntityManager, referenceIds: string[])
 
 /** One webhook with its attempts. 404 if there is none with this id. */
 export async function showWebhook({ manager }: DataSource, retry: RetryPolicy, id: string): Promise<WebhookDetails> {
-  const webhook = await findWebhook(manager, id);
-  if (webhook instanceof DeliveredReference) return { webhook: webhookView(webhook), attempts: [], plan: null };
-  const attempts = await manager.find(WebhookAttempt, { where: { webhookId: id }, order: { number: 'ASC' } });
-  const [view = webhookView(webhook)] = await withResentAs(manager, [webhookView(webhook)]);
+  const row = await findWebhook(manager, id);
+  const details = detailsOf(row, await attemptsOf(manager, row), retry);
+  const [webhook = details.webhook] = await withResentAs(manager, [details.webhook]);
+  return { ...details, webhook };
+}
+
+/** The first one first. None are left of a delivered webhook whose row was deleted. */
+export async function attemptsOf(
+  manager: EntityManager,
+  webhook: Webhook | DeliveredReference,
+): Promise<WebhookAttempt[]> {
+  if (webhook instanceof DeliveredReference) return [];
+  return manager.find(WebhookAttempt, { where: { webhookId: webhook.id }, order: { number: 'ASC' } });
+}
+
+export function detailsOf(
+  row: Webhook | DeliveredReference,
+  attempts: WebhookAttempt[],
+  retry: RetryPolicy,
+): WebhookDetails {
+  const webhook = webhookView(row);
   return {
-    webhook: view,
-    attempts: attempts.map((attempt) => attemptView(attempt, view)),
-    plan: deliveryPlan(retry, webhook, attempts.at(-1)),
+    webhook,
+    attempts: attempts.map((attempt) => attemptView(attempt, webhook)),
+    plan: row instanceof DeliveredReference ? null : deliveryPlan(retry, row, attempts.at(-1)),
   };
 }
 

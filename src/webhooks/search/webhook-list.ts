@@ -2,10 +2,12 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { Client, ClientSecret } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { namesOf } from '../../database/sql.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { SigningSecrets } from '../deliver/signing.js';
 import type { Diagnosis } from '../transport/diagnosis.js';
 import type { SignedRequest } from '../transport/notification-sender.js';
-import { laterOnes, rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
+import { attemptsOf, detailsOf, findWebhook, laterOnes, rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
 import { attemptView, type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { WebhookCriteria } from './webhook-criteria.js';
@@ -31,6 +33,7 @@ export class WebhookList {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly search: WebhookSearch,
     private readonly secrets: SigningSecrets,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
   /** At most `most` webhooks that follow `before` in the order. */
@@ -66,20 +69,23 @@ export class WebhookList {
     return found ? this.described([found]) : [];
   }
 
-  async ofOrder(referenceId: string): Promise<WebhookView[]> {
-    return (await webhooksOf(this.dataSource.manager, [referenceId])).map(webhookView);
-  }
-
-  /** The exact body, and what each attempt sent, or why that is not known. Null if it was deleted because of its age. */
-  async sent(id: string) {
+  /** All that is known of one webhook. 404 if there is none with this id. */
+  async whole(id: string) {
     const { manager } = this.dataSource;
-    const [webhook, attempts] = await Promise.all([
-      manager.findOneBy(Webhook, { id }),
-      manager.find(WebhookAttempt, { where: { webhookId: id }, order: { number: 'ASC' } }),
+    const row = await findWebhook(manager, id);
+    const { clientId, referenceId } = webhookView(row);
+    const [attempts, chain, secrets] = await Promise.all([
+      attemptsOf(manager, row),
+      webhooksOf(manager, [referenceId]),
+      manager.findBy(ClientSecret, { clientId }),
     ]);
-    if (!webhook?.body) return null;
-    const secrets = await manager.findBy(ClientSecret, { clientId: webhook.clientId });
-    return { body: webhook.body, requests: this.secrets.sent(webhook, attempts, secrets) };
+    return {
+      ...detailsOf(row, attempts, this.options.retry),
+      /** All webhooks of its order, the first one first. */
+      chain: chain.map(webhookView),
+      /** The exact body, and what each attempt sent, or why that is not known. Null if it was deleted because of its age. */
+      sent: 'body' in row && row.body ? { body: row.body, requests: this.secrets.sent(row, attempts, secrets) } : null,
+    };
   }
 
   private async described(rows: (Webhook | DeliveredReference)[]): Promise<ListedWebhook[]> {
@@ -87,8 +93,9 @@ export class WebhookList {
     const { manager } = this.dataSource;
     const webhooks = rows.map(webhookView);
     const [names, failures, later] = await Promise.all([
-      clientNames(
+      namesOf(
         manager,
+        Client,
         webhooks.map(({ clientId }) => clientId),
       ),
       lastFailures(manager, webhooks),
@@ -104,15 +111,6 @@ export class WebhookList {
       };
     });
   }
-}
-
-/** The names of clients by id, without those of erased ones. */
-export async function clientNames(manager: EntityManager, ids: string[]): Promise<Map<string, string>> {
-  const clients = await manager.find(Client, {
-    select: { id: true, name: true },
-    where: { id: In([...new Set(ids)]) },
-  });
-  return new Map(clients.map(({ id, name }) => [id, name]));
 }
 
 async function lastFailures(

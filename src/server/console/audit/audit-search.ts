@@ -1,13 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, In } from 'typeorm';
 import { type AuditAction, AuditEvent } from '../../../audit/audit-event.entity.js';
+import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedSearch, MAX_EXAMINED } from '../../../database/statements/bounded-search.js';
 import { type Parameter, runSql, type WriteSql } from '../../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { Member } from '../../../members/member.entity.js';
 import { firstIdAt, ID } from '../../../values/identifier.js';
-import { clientNames } from '../../../webhooks/search/webhook-list.js';
+import { namesOf } from '../../../database/sql.js';
 import { compared } from '../../../webhooks/undelivered/webhook-ids.js';
 import type { Filter } from '../../../http/pages/fields.js';
 import type { Found, Part } from '../../../http/pages/list.js';
@@ -94,12 +95,12 @@ export class AuditSearch {
       .map(kindAndId);
     const idsOf = (...kinds: string[]) => named.flatMap(([kind, id]) => (kinds.includes(kind) ? id : []));
     const [clients, members] = await Promise.all([
-      clientNames(manager, idsOf('client')),
-      manager.find(Member, { select: { id: true, name: true }, where: { id: In(idsOf('member', 'owner')) } }),
+      namesOf(manager, Client, idsOf('client')),
+      namesOf(manager, Member, idsOf('member', 'owner')),
     ]);
     const names = new Map<string, string>();
     for (const [id, name] of clients) names.set(`client:${id}`, name);
-    for (const { id, name } of members) names.set(`member:${id}`, name).set(`owner:${id}`, name);
+    for (const [id, name] of members) names.set(`member:${id}`, name).set(`owner:${id}`, name);
     return { rows: events.map((event) => ({ ...event, names })), ...rest };
   }
 }

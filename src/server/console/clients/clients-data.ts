@@ -1,11 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, In, type SelectQueryBuilder } from 'typeorm';
+import { type DataSource, type SelectQueryBuilder } from 'typeorm';
 import { ClientAccount } from '../../../account/client-account.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { Consent } from '../../../auth/authorize/authorization.entity.js';
 import { findClient } from '../../../clients/clients.service.js';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { namesOf } from '../../../database/sql.js';
 import { orderKey, timeOfId } from '../../../values/identifier.js';
 import { Member } from '../../../members/member.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
@@ -147,8 +148,11 @@ export class ClientDetailsReader {
   private async members(clientId: string) {
     const { manager } = this.dataSource;
     const found = await manager.find(Consent, { where: { clientId }, order: { givenAt: 'DESC' }, take: MAX_MEMBERS });
-    const members = await manager.findBy(Member, { id: In(found.map(({ ownerId }) => ownerId)) });
-    const names = new Map(members.map(({ id, name }) => [id, name]));
+    const names = await namesOf(
+      manager,
+      Member,
+      found.map(({ ownerId }) => ownerId),
+    );
     return found.map((consent) => ({ ...consent, name: names.get(consent.ownerId) }));
   }
 

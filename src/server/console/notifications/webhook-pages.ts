@@ -27,13 +27,9 @@ export class WebhookPages {
       path: '~/webhooks/:id',
       section: 'notifications',
       show: async (visit) => {
-        const { id } = visit;
-        const [shown, sent] = await Promise.all([this.details(visit), this.list.sent(id)]);
-        const { webhook, plan } = shown;
-        const [client, chain] = await Promise.all([
-          visit.clientId === null ? this.clients.find(webhook.clientId) : null,
-          this.list.ofOrder(webhook.referenceId),
-        ]);
+        const shown = await this.details(visit);
+        const { webhook, plan, chain, sent } = shown;
+        const client = visit.clientId === null ? await this.clients.find(webhook.clientId) : null;
         const body = html`<section class="card">
             ${summary(visit, webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
           </section>
@@ -49,7 +45,7 @@ export class WebhookPages {
               </details>`
           }`;
         const isLive = webhook.status === 'PENDING';
-        return { title: `Notification ${id}`, body, isLive };
+        return { title: `Notification ${webhook.id}`, body, isLive };
       },
       actions: {
         resend: {
@@ -65,8 +61,8 @@ export class WebhookPages {
   ];
 
   /** In a client's portal, without what a client must not see. */
-  private async details(visit: Visit): Promise<WebhookDetails> {
-    const shown = await this.webhooks.show(visit.id);
+  private async details(visit: Visit) {
+    const shown = await this.list.whole(visit.id);
     visit.checkClient(shown.webhook.clientId);
     if (visit.clientId === null) return shown;
     const { environment } = this.options;

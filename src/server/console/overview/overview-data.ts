@@ -3,10 +3,9 @@ import { type DataSource, type EntityManager, In, IsNull, MoreThan } from 'typeo
 import { Client } from '../../../clients/client.entity.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { runSql } from '../../../database/statements/statement.js';
-import { databaseNow } from '../../../database/sql.js';
+import { databaseNow, namesOf } from '../../../database/sql.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
-import { clientNames } from '../../../webhooks/search/webhook-list.js';
 import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { DeliveryPause, Webhook } from '../../../webhooks/webhook.entity.js';
 import { CachedQueries, CachedQuery } from '../../health/cached-query.js';
@@ -120,8 +119,9 @@ export class OverviewData {
 
 /** The rows with the names of their clients. */
 export async function withClients<Row extends { clientId: string }>(manager: EntityManager, rows: Row[]) {
-  const names = await clientNames(
+  const names = await namesOf(
     manager,
+    Client,
     rows.map(({ clientId }) => clientId),
   );
   return rows.map((row) => ({ ...row, client: { id: row.clientId, name: names.get(row.clientId) } }));

@@ -10,7 +10,6 @@ import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { Webhook, WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { CachedQueries } from '../../health/cached-query.js';
 import { beginOf, figuresOfPoints, inHours, pointsOf, type Range } from '../figures/figures.js';
-import { withClients } from '../overview/overview-data.js';
 
 /** `before`: its figures in the time before. */
 export type ListedHost = HostFigures & { failing: FailingHost | null; before?: HostFigures['figures'] | undefined };
@@ -70,12 +69,15 @@ export class ReceiversData {
       this.pauses.find(`host:${host}`),
     ]);
     const ids = found.map(({ clientId }) => clientId);
-    const { newest, urls } = await this.at(host, ids);
-    const failing = await manager.find(FailingHost, {
-      where: [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: In(ids), host })),
-    });
+    const [{ newest, urls, names }, failing] = await Promise.all([
+      this.at(host, ids),
+      manager.find(FailingHost, {
+        where: [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: In(ids), host })),
+      }),
+    ]);
     const clients = found.map((one) => ({
       ...one,
+      client: { id: one.clientId, name: names.get(one.clientId) },
       /** Null: not known. */
       notifyUrl: urls.get(one.clientId) ?? null,
       failing: failing.find(({ clientId }) => clientId === one.clientId) ?? null,
@@ -87,31 +89,31 @@ export class ReceiversData {
       paused,
       points: pointsOf(range, now, sums),
       before: figuresOfPoints(pointsOf(range, since - 1, sums)),
-      clients: await withClients(manager, clients),
-      answers: await answersTo(manager, newest),
+      clients,
+      answers: await answersTo(manager, newest, names),
     };
   }
 
   /**
-   * The newest notifications of these clients to this host, without their bodies, and the URL of each client: its
-   * registered Notify URL if that is at this host, otherwise that of its newest notification.
+   * The newest notifications of these clients to this host, without their bodies, and the URL and the name of each client.
+   * The URL is its registered Notify URL if that is at this host, otherwise that of its newest notification.
    */
   async at(host: string, clientIds: string[]) {
     const { manager } = this.dataSource;
     const isHere = ({ notifyUrl }: Pick<Client, 'notifyUrl'>) => notifyUrl && hostOf(notifyUrl) === host;
     const select = { id: true, clientId: true, notifyUrl: true };
-    const found = await Promise.all(
-      clientIds
+    const [clients, ...found] = await Promise.all([
+      manager.findBy(Client, { id: In(clientIds) }),
+      ...clientIds
         .slice(0, ANSWERING_CLIENTS)
         .map((clientId) => manager.find(Webhook, { select, where: { clientId }, order: { id: 'DESC' }, take: NEWEST })),
-    );
+    ]);
     const newest = found.flat().filter(isHere);
     const urls = new Map<string, string | null>(
       newest.toReversed().map((webhook) => [webhook.clientId, webhook.notifyUrl]),
     );
-    const registered = await manager.findBy(Client, { id: In(clientIds) });
-    for (const { id, notifyUrl } of registered.filter(isHere)) urls.set(id, notifyUrl);
-    return { newest, urls };
+    for (const { id, notifyUrl } of clients.filter(isHere)) urls.set(id, notifyUrl);
+    return { newest, urls, names: new Map(clients.map(({ id, name }) => [id, name])) };
   }
 }
 
@@ -119,7 +121,7 @@ export class ReceiversData {
  * The last answers to the newest of these webhooks, and figures of each Notify URL. The one with the most failures is
  * first.
  */
-async function answersTo(manager: EntityManager, webhooks: Webhook[]) {
+async function answersTo(manager: EntityManager, webhooks: Webhook[], names: Map<string, string>) {
   // Ids begin with their time, so these are the newest of all clients.
   const newest = webhooks.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, MAX_NOTIFICATIONS);
   const byId = new Map(newest.map((webhook) => [webhook.id, webhook]));
@@ -129,7 +131,9 @@ async function answersTo(manager: EntityManager, webhooks: Webhook[]) {
   });
   const ended = attempts.flatMap((attempt) => {
     const webhook = byId.get(attempt.webhookId);
-    return webhook ? [{ ...webhook, attempt }] : [];
+    return webhook
+      ? [{ ...webhook, attempt, client: { id: webhook.clientId, name: names.get(webhook.clientId) } }]
+      : [];
   });
   const urls = [...new Set(ended.map(({ notifyUrl }) => notifyUrl))].map((url) => {
     const answers = ended.flatMap(({ notifyUrl, attempt }) => (notifyUrl === url ? attempt : []));
@@ -143,7 +147,7 @@ async function answersTo(manager: EntityManager, webhooks: Webhook[]) {
     };
   });
   return {
-    last: await withClients(manager, ended.slice(0, MAX_ANSWERS)),
+    last: ended.slice(0, MAX_ANSWERS),
     urls: urls.sort((one, other) => other.failures - one.failures || other.attempts - one.attempts).slice(0, MAX_URLS),
   };
 }
