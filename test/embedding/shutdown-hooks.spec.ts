@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
+import { copyTemplate } from '../support/embedded-template.js';
 import { BUILT, newFolder, SHORT_LIVED } from '../support/process.js';
 
 /** Starts an application with workers twice: without shutdown hooks, and with hooks that it asks for after the start. */
@@ -30,11 +31,13 @@ const PROGRAM = `
 `;
 
 test('an application that delivers without shutdown hooks is warned once', async () => {
+  const folder = newFolder();
+  copyTemplate(folder);
   const env = {
     PATH: process.env.PATH,
     NODE_PATH: resolve('node_modules'),
     USHER: join(BUILT, 'src/index.js'),
-    DATABASE: `embedded:${newFolder()}`,
+    DATABASE: `embedded:${folder}`,
   };
   const child = spawn(process.execPath, [...SHORT_LIVED, '--eval', PROGRAM], { env });
   const printed = (await Promise.all([text(child.stdout), text(child.stderr)])).join('');

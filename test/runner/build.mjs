@@ -63,14 +63,15 @@ async function bundle() {
   rmSync(join(BUILT, 'modules'), { recursive: true });
 }
 
-/** Packages that read files of their own, and those that others ask for in vain, are not bundled. */
+/** They read files of their own. */
+const LEFT_OUT =
+  /^(@electric-sql\/pglite|@node-rs\/argon2|@bull-board\/(fastify|ui)|@fastify\/static|@opentelemetry\/|pino-pretty)/;
+
+/** These, and those that others ask for in vain, are not bundled. */
 function leaveOut(build) {
   build.onResolve({ filter: /^[^./]/ }, async ({ path, resolveDir, importer, kind, pluginData }) => {
     if (pluginData === 'asked') return undefined;
-    if (
-      /^(@electric-sql\/pglite|@node-rs\/argon2|@bull-board\/|@fastify\/static|@opentelemetry\/|pino-pretty)/.test(path)
-    )
-      return { external: true };
+    if (LEFT_OUT.test(path)) return { external: true };
     const found = await build.resolve(path, { resolveDir, importer, kind, pluginData: 'asked' });
     return found.errors.length > 0 ? { external: true } : found;
   });

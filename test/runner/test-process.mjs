@@ -4,7 +4,7 @@ import { fork } from 'node:child_process';
 const GRACE_MS = 10_000;
 
 /** Most code of a test runs once, so the baseline compiler suffices. A larger young generation needs fewer collections. */
-const FAST_START = ['--liftoff-only', '--min-semi-space-size=16', '--max-semi-space-size=32'];
+const FAST_START = ['--liftoff-only', '--single-threaded-gc', '--min-semi-space-size=16', '--max-semi-space-size=32'];
 
 /** Runs test files one after another in a process group of its own, so that what tests start ends with it. */
 export class TestProcess {

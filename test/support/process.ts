@@ -12,8 +12,11 @@ export { type Ended, newFolder };
 
 /** The code under test, compiled (test/runner/build.mjs). */
 export const BUILT = resolve('node_modules/.cache/usher-test');
-/** Without the optimising compilers, because these processes end before optimised code would help. */
-export const SHORT_LIVED = ['--liftoff-only', '--no-opt'];
+/**
+ * Without the optimising compilers, because these processes end before optimised code would help, and with a young
+ * generation that holds most of what a start needs once.
+ */
+export const SHORT_LIVED = ['--liftoff-only', '--no-opt', '--min-semi-space-size=16', '--max-semi-space-size=32'];
 export const CLI = join(BUILT, 'bin/cli.js');
 
 /** Usher in a separate process, with only these settings. */

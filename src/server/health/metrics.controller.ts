@@ -1,5 +1,5 @@
 import { Controller, Get, Header, Inject } from '@nestjs/common';
-import { collectDefaultMetrics, Gauge, prometheusContentType, type Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, prometheusContentType, Registry } from 'prom-client';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { VERSION } from '../../values/version.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
@@ -16,17 +16,28 @@ const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
  */
 const LAG_SAMPLED_MS = 400;
 
+/** prom-client observes a process until it ends, so the servers of a process share this. One each would never be freed. */
+let sharedMetrics: Registry | undefined;
+
+function metricsOfProcess(): Registry {
+  if (sharedMetrics) return sharedMetrics;
+  sharedMetrics = new Registry();
+  collectDefaultMetrics({ register: sharedMetrics, eventLoopMonitoringPrecision: LAG_SAMPLED_MS });
+  for (const name of MISNAMED) sharedMetrics.removeSingleMetric(name);
+  return sharedMetrics;
+}
+
 /** Metrics for Prometheus. The path is below /ops, so it needs the operator's credentials. */
 @Controller('ops/metrics')
 export class MetricsController {
+  private readonly ofProcess = metricsOfProcess();
+
   constructor(
     private readonly registry: MetricsRegistry,
     @Inject(SERVER_CONFIG) { environment, role }: Config,
     backlog: Backlog,
   ) {
     addBacklogGauges(registry, backlog);
-    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_SAMPLED_MS });
-    for (const name of MISNAMED) registry.removeSingleMetric(name);
     new Gauge({
       name: 'usher_build_info',
       help: 'Always 1; the labels name the version, environment and role.',
@@ -38,7 +49,7 @@ export class MetricsController {
   @Get()
   @Header('Content-Type', prometheusContentType)
   metrics(): Promise<string> {
-    return this.registry.metrics();
+    return Registry.merge([this.registry, this.ofProcess]).metrics();
   }
 }
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { copyTemplate } from '../../support/embedded-template.js';
-import { BUILT } from '../../support/process.js';
+import { BUILT, SHORT_LIVED } from '../../support/process.js';
 
 const EMBEDDED = join(BUILT, 'src/database/embedded');
 
@@ -38,7 +38,7 @@ export class Child {
 
   constructor(script: string, ...args: string[]) {
     const prelude = `import { openEmbeddedPostgres } from '${EMBEDDED}/index.js';\nimport pg from 'pg';\n`;
-    const options = ['--input-type=module', '--eval', prelude + script, '--', ...args];
+    const options = [...SHORT_LIVED, '--input-type=module', '--eval', prelude + script, '--', ...args];
     this.#process = spawn(process.execPath, options, { cwd: EMBEDDED, stdio: ['pipe', 'pipe', 'inherit'] });
     if (!this.#process.stdout) throw new Error('the child has no output');
     this.#lines = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();

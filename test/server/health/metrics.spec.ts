@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { shownCount } from '../../../src/server/console/overview/problems.js';
 import { eventually } from '../../support/eventually.js';
@@ -38,6 +40,23 @@ test('refused credentials are counted from the start, so that an alert sees the 
   await fresh.stop();
   for (const error of ['invalid_client', 'slow_down'])
     expect(samples.get(`usher_token_refusals_total{endpoint="/auth/token",error="${error}"}`)).toBe(0);
+});
+
+test('a closed server is freed, although the process that it was in is observed on', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const closedServer = async (): Promise<WeakRef<object>> => {
+    const server = await TestUsher.start();
+    await server.stop();
+    return new WeakRef(server.dataSource);
+  };
+  const closed = await closedServer();
+  // Passport keeps the strategies of the last one.
+  await closedServer();
+  await eventually('it is freed', () => {
+    collectGarbage();
+    return closed.deref() === undefined;
+  });
 });
 
 test('a count of due notifications that ends at 100,000 says so', async () => {
