@@ -1,3 +1,4 @@
+import type { INestApplicationContext } from '@nestjs/common';
 import type { Actor } from '../../values/actor.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
 import { anchorOf, type Html, html } from '../html.js';
@@ -41,6 +42,15 @@ export interface Page<Subject = unknown> {
 }
 
 export const definePage = <Subject>(page: Page<Subject>): Page => page;
+
+/** Pages that need services of the application. `classes`: those of the services. */
+export const pagesWith =
+  <Services extends unknown[]>(
+    classes: [...{ [Index in keyof Services]: abstract new (...args: never[]) => Services[Index] }],
+    pages: (...services: [...Services, app: INestApplicationContext]) => Page[],
+  ) =>
+  (app: INestApplicationContext) =>
+    pages(...(classes.map((one) => app.get(one)) as Services), app);
 
 /** A form of a page, and what it does. It has either `run` or `answer`. */
 export interface Action<Subject = unknown> extends Submission {

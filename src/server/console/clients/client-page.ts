@@ -207,14 +207,14 @@ const MAKE = { button: 'Make a link', kind: 'primary' } as const;
 const MAY_CHANGE = 'Whoever opens it may also change the Notify URL, the contact and the secret';
 const VALID = { name: 'valid', label: 'Valid for', options: { '7d': '7 days', '24h': '24 hours', '1h': '1 hour' } };
 
-export const portalActions = (links: () => PortalLinks): Record<string, Action> => ({
+export const portalActions = (links: PortalLinks): Record<string, Action> => ({
   'portal-link': {
     ...MAKE,
     fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
     // The link is not stored, so only this answer shows it.
     answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
       const showsSecret = secret === 'yes';
-      const { url } = await links().create(clientId, {
+      const { url } = await links.create(clientId, {
         mayChange: mayChange === 'yes',
         showsSecret,
         validMs: parseDuration(valid) ?? 0,
@@ -233,7 +233,7 @@ export const portalActions = (links: () => PortalLinks): Record<string, Action> 
     kind: 'danger',
     fields: (id) => [hiddenField('link', id as string)],
     done: 'The link is withdrawn, and the session that it opened has ended.',
-    run: ({ link = '' }, { id, actor }) => links().withdraw(id, link, actor),
+    run: ({ link = '' }, { id, actor }) => links.withdraw(id, link, actor),
   },
 });
 

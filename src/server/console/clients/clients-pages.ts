@@ -1,4 +1,3 @@
-import { Inject, Injectable } from '@nestjs/common';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import type { Client } from '../../../clients/client.entity.js';
 import { ClientsService } from '../../../clients/clients.service.js';
@@ -10,7 +9,7 @@ import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { checkField, type FormPart, refilled, searchField, type Texts } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
-import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
+import { faultText, pagesWith, type View, type Visit } from '../../../http/pages/site.js';
 import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './clients-data.js';
@@ -20,73 +19,71 @@ import { quickStart } from './quick-start.js';
 const CLIENTS_PATH = '/ops/clients';
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
 
-@Injectable()
-export class ClientsPages {
-  constructor(
-    private readonly directory: ClientDirectory,
-    private readonly clients: ClientsService,
-    private readonly applications: ClientApplications,
-    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
+export const clientsPages = pagesWith(
+  [ClientDirectory, ClientsService, ClientApplications],
+  (directory, clients, applications, app) => {
+    /**
+     * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
+     * page may ever show the secret.
+     */
+    async function create(fields: Texts, visit: Visit) {
+      const [name = '', notifyUrl = '', contact = ''] = [fields.name, fields.notifyUrl, fields.contact].map((text) =>
+        text?.trim(),
+      );
+      const application = applicationFields(fields);
+      const faults = faultsOf({
+        name: () => clients.checkName(name),
+        notifyUrl: () => notifyUrl && clients.checkNotifyUrl(notifyUrl),
+        contact: () => contact && clients.checkContact(contact),
+        redirectUris: () => applications.checkTogether(application),
+      });
+      if (fields.isSameName !== 'yes' && (await directory.isNamed(name))) faults.name ??= SAME_NAME;
+      if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
+      const { actor, request } = visit;
+      const { client, secret } = await clients.create(name, notifyUrl || null, actor);
+      if (contact !== '') await clients.setContact(client.id, contact, actor);
+      if (isUnusual(application)) await applications.configure(client.id, application, actor);
+      const { environment, publicUrl } = app.get<ResolvedOptions>(USHER_OPTIONS);
+      const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
+      const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
+      return {
+        ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }),
+        status: 201,
+      };
+    }
 
-  readonly pages: Page[] = [
-    listPage({
-      path: CLIENTS_PATH,
-      title: 'Clients',
-      noun: 'client',
-      fields: { q: searchField('Name or id') },
-      read: ({ values }, part) => this.directory.list(values.q, part),
-      count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
-      columns: {
-        Client: { value: 'name', cell: (client) => clientLink(client) },
-        Id: { value: 'id', cell: ({ id }) => shortId(id) },
-        State: {
-          value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
-          cell: (client) =>
-            html`${stateOf(client)}${client.failingSince && html` ${statusBadge('failing')} since ${time(client.failingSince)}`}`,
+    return [
+      listPage({
+        path: CLIENTS_PATH,
+        title: 'Clients',
+        noun: 'client',
+        fields: { q: searchField('Name or id') },
+        read: ({ values }, part) => directory.list(values.q, part),
+        count: ({ values }) => boundedCount(directory.found(values.q), MAX_COUNTED),
+        columns: {
+          Client: { value: 'name', cell: (client) => clientLink(client) },
+          Id: { value: 'id', cell: ({ id }) => shortId(id) },
+          State: {
+            value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
+            cell: (client) =>
+              html`${stateOf(client)}${client.failingSince && html` ${statusBadge('failing')} since ${time(client.failingSince)}`}`,
+          },
+          Receiver: {
+            value: ({ notifyUrl }) => notifyUrl && hostOf(notifyUrl),
+            cell: ({ notifyUrl }) =>
+              notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
+          },
+          'Last notification': { time: 'lastAt' },
+          Created: { time: 'createdAt' },
         },
-        Receiver: {
-          value: ({ notifyUrl }) => notifyUrl && hostOf(notifyUrl),
-          cell: ({ notifyUrl }) =>
-            notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
-        },
-        'Last notification': { time: 'lastAt' },
-        Created: { time: 'createdAt' },
-      },
-      nothing: ['Each integrator gets a client. Create the first one.', 'No client has this id or name.'],
-      over: ({ mayChange }) => mayChange && html`<a class="button primary" href="${CLIENTS_PATH}/new">New client</a>`,
-      actions: { create: { ...CREATE, at: '', answer: (fields, visit) => this.create(fields, visit) } },
-    }),
-    { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
-  ];
-
-  /**
-   * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
-   * page may ever show the secret.
-   */
-  private async create(fields: Texts, visit: Visit) {
-    const [name = '', notifyUrl = '', contact = ''] = [fields.name, fields.notifyUrl, fields.contact].map((text) =>
-      text?.trim(),
-    );
-    const application = applicationFields(fields);
-    const faults = faultsOf({
-      name: () => this.clients.checkName(name),
-      notifyUrl: () => notifyUrl && this.clients.checkNotifyUrl(notifyUrl),
-      contact: () => contact && this.clients.checkContact(contact),
-      redirectUris: () => this.applications.checkTogether(application),
-    });
-    if (fields.isSameName !== 'yes' && (await this.directory.isNamed(name))) faults.name ??= SAME_NAME;
-    if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
-    const { actor, request } = visit;
-    const { client, secret } = await this.clients.create(name, notifyUrl || null, actor);
-    if (contact !== '') await this.clients.setContact(client.id, contact, actor);
-    if (isUnusual(application)) await this.applications.configure(client.id, application, actor);
-    const { environment, publicUrl } = this.options;
-    const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
-    const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
-    return { ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }), status: 201 };
-  }
-}
+        nothing: ['Each integrator gets a client. Create the first one.', 'No client has this id or name.'],
+        over: ({ mayChange }) => mayChange && html`<a class="button primary" href="${CLIENTS_PATH}/new">New client</a>`,
+        actions: { create: { ...CREATE, at: '', answer: (fields, visit) => create(fields, visit) } },
+      }),
+      { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
+    ];
+  },
+);
 
 const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 

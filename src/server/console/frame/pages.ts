@@ -22,7 +22,10 @@ import { UsedForm } from '../../../operators/operator.entity.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
 import { OPS_HEADERS, sendFramed, type Site } from './frame.js';
 
-/** Adds the routes of a site's pages, and their style and script. Their errors are pages too. `check` comes before each. */
+/**
+ * Adds the routes of the pages that are of this site, by their paths, and their style and script. Their errors are pages
+ * too. `check` comes before each.
+ */
 export function mountSite(
   app: INestApplicationContext,
   server: FastifyInstance,
@@ -37,6 +40,7 @@ export function mountSite(
     for (const asset of site.assets) scope.get(asset.path, (_, reply) => asset.send(reply));
     for (const { path, ...rest } of pages) {
       const page = { ...rest, path: path.replace('~', site.home) };
+      if (!page.path.startsWith(site.home)) continue;
       const route =
         (answer: (visit: Visit) => ReturnType<Page['show']>): RouteHandlerMethod =>
         async (request, reply) => {

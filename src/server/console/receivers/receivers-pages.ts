@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { html } from '../../../http/html.js';
 import { searchField } from '../../../http/pages/fields.js';
@@ -23,7 +22,7 @@ import {
 } from '../figures/figures.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { pauseActions, pausing, testOutcome } from './receiver-parts.js';
-import { definePage, type Visit } from '../../../http/pages/site.js';
+import { definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { type Columns, emptyState, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import { failureNotice, reasonOf } from '../overview/problems.js';
@@ -39,16 +38,9 @@ import {
 const PATH = '/ops/receivers';
 const SHOWN_HERE = 'Each host that notifications are sent to is shown here.';
 
-@Injectable()
-export class ReceiversPages {
-  constructor(
-    private readonly data: ReceiversData,
-    private readonly tests: TestNotifications,
-    private readonly audit: AuditLog,
-    private readonly pauses: DeliveryPauses,
-  ) {}
-
-  readonly pages = [
+export const receiversPages = pagesWith(
+  [ReceiversData, TestNotifications, AuditLog, DeliveryPauses],
+  (data, tests, audit, pauses) => [
     listPage({
       path: PATH,
       title: 'Receivers',
@@ -61,7 +53,7 @@ export class ReceiversPages {
           of attempts.
         </p>`,
       read: async ({ given }) => {
-        const hosts = await this.data.lists.get(rangeOf(given));
+        const hosts = await data.lists.get(rangeOf(given));
         if (!hosts) throw unavailable('the database does not answer');
         return { rows: hosts.filter(({ host }) => host.includes(given.q.toLowerCase())), next: null };
       },
@@ -76,13 +68,13 @@ export class ReceiversPages {
     }),
     definePage({
       path: `${PATH}/:host`,
-      read: (visit) => this.data.of(hostOf(visit), rangeOf(visit.query)),
+      read: (visit) => data.of(hostOf(visit), rangeOf(visit.query)),
       show: (visit, details) => ({
         title: `Receiver ${details.host}`,
         body: hostPage(visit, details),
       }),
       actions: {
-        ...pauseActions('host', () => this.pauses),
+        ...pauseActions('host', pauses),
         test: {
           button: 'Send a test',
           fields: ({ clients }) => {
@@ -92,10 +84,10 @@ export class ReceiversPages {
           // The result is not stored, so the answer itself shows it.
           answer: async ({ client = '' }, visit) => {
             const host = hostOf(visit);
-            const url = (await this.data.at(host, [client])).urls.get(client);
+            const url = (await data.at(host, [client])).urls.get(client);
             if (!url) throw unprocessable('The client has no Notify URL at this host; choose another one');
-            const result = await this.tests.sendTo({ id: client }, url);
-            await this.audit.record({
+            const result = await tests.sendTo({ id: client }, url);
+            await audit.record({
               action: 'webhook.tested',
               subject: `client:${client}`,
               actor: visit.actor,
@@ -106,8 +98,8 @@ export class ReceiversPages {
         },
       },
     }),
-  ];
-}
+  ],
+);
 
 function hostPage(visit: Visit, { range, points, before, clients, answers, concerned, paused }: HostDetails) {
   const figures = html`${totals(figuresOfPoints(points), before)}
