@@ -13,7 +13,7 @@ const VALUE = /^[\w.-]{43,130}$/;
 /** How long a form is valid before the sign-in. */
 const MAX_AGE_MS = 3_600_000;
 
-export const newToken = (): string => randomAlphanumeric(TOKEN_LENGTH);
+export const newToken = () => randomAlphanumeric(TOKEN_LENGTH);
 
 /**
  * A cookie of this server that holds a token. Over https its name begins with `__Host-`, so that no other host and no
@@ -31,7 +31,7 @@ export class TokenCookie {
   }
 
   /** Null if there is none, or if its form is wrong. */
-  read({ cookie = '' }: IncomingHttpHeaders): string | null {
+  read({ cookie = '' }: IncomingHttpHeaders) {
     const values = cookie
       .split(';')
       .map((pair) => pair.trim().split('='))
@@ -43,21 +43,21 @@ export class TokenCookie {
   }
 
   /** Null deletes it. Without an age the browser forgets it when it is closed. */
-  write(response: HttpResponse, value: string | null, maxAgeMs?: number): void {
+  write(response: HttpResponse, value: string | null, maxAgeMs?: number) {
     const parts = [`${this.name}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
     if (this.isSecure) parts.push('Secure');
     if (value === null || maxAgeMs) parts.push(`Max-Age=${(maxAgeMs ?? 0) / 1_000}`);
     addHeader(response, 'Set-Cookie', parts.join('; '));
   }
 
-  renew(response: HttpResponse): string {
+  renew(response: HttpResponse) {
     const token = newToken();
     this.write(response, token);
     return token;
   }
 
   /** The token of this browser; a new one is set if it has none. */
-  ensure(headers: IncomingHttpHeaders, response: HttpResponse): string {
+  ensure(headers: IncomingHttpHeaders, response: HttpResponse) {
     return this.read(headers) ?? this.renew(response);
   }
 }
@@ -73,13 +73,13 @@ function addHeader(
 }
 
 /** What a form for `purpose` carries: the time, a nonce, and their HMAC with the browser's secret token as key. */
-export function seal(token: string, purpose: string): string {
+export function seal(token: string, purpose: string) {
   const message = `${Date.now()}.${newToken()}`;
   return `${message}.${macOf(token, purpose, message)}`;
 }
 
 /** Whether `sealed` was made by {@link seal} for this token and purpose within `maxAgeMs`, by default an hour. */
-export function isSealed(token: string, purpose: string, sealed: unknown, maxAgeMs = MAX_AGE_MS): boolean {
+export function isSealed(token: string, purpose: string, sealed: unknown, maxAgeMs = MAX_AGE_MS) {
   const [time = '', nonce = '', mac = ''] = typeof sealed === 'string' ? sealed.split('.') : [];
   const age = Math.abs(Date.now() - Number(time));
   return age < maxAgeMs && isSameText(mac, macOf(token, purpose, `${time}.${nonce}`));
@@ -94,17 +94,17 @@ export class FormTokens {
   }
 
   /** The token of this browser; a new one is set as a cookie. */
-  browser(headers: IncomingHttpHeaders, response: HttpResponse): string {
+  browser(headers: IncomingHttpHeaders, response: HttpResponse) {
     return this.cookie.ensure(headers, response);
   }
 
   /** Called at sign-in and sign-out. Earlier forms become invalid. */
-  renew(response: HttpResponse): void {
+  renew(response: HttpResponse) {
     this.cookie.renew(response);
   }
 
   /** The token of the browser that sends a form. Throws 403 for a request from a page of another site. */
-  sender(headers: IncomingHttpHeaders): string {
+  sender(headers: IncomingHttpHeaders) {
     const { origin = null } = headers;
     // A browser names the origin of the page whose form it sends.
     if (isOfOtherSite(headers) || (origin !== null && origin !== new URL(this.issuer).origin)) throw refused();
@@ -114,21 +114,21 @@ export class FormTokens {
   }
 
   /** What a form for `purpose` carries, for the browser of this request. */
-  seal(headers: IncomingHttpHeaders, response: HttpResponse, purpose: string): string {
+  seal(headers: IncomingHttpHeaders, response: HttpResponse, purpose: string) {
     return seal(this.browser(headers, response), purpose);
   }
 
   /** Throws 403 unless `sealed` was made for this browser and this purpose in the last hour. */
-  check(headers: IncomingHttpHeaders, purpose: string, sealed: unknown): void {
+  check(headers: IncomingHttpHeaders, purpose: string, sealed: unknown) {
     if (!isSealed(this.sender(headers), purpose, sealed)) throw refused();
   }
 }
 
 /** Whether a browser says that a page of another site, or of another host of the same site, sends this request. */
-export const isOfOtherSite = ({ 'sec-fetch-site': site }: IncomingHttpHeaders): boolean =>
+export const isOfOtherSite = ({ 'sec-fetch-site': site }: IncomingHttpHeaders) =>
   site !== undefined && site !== 'same-origin' && site !== 'none';
 
-export const refused = (): Problem => new PageProblem(403, 'voidForm');
+export const refused = () => new PageProblem(403, 'voidForm');
 
 const macOf = (browser: string, purpose: string, message: string) =>
   createHmac('sha256', browser).update(`${purpose}\n${message}`).digest('base64url');

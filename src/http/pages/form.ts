@@ -21,7 +21,7 @@ export interface Viewer {
 const viewers = new WeakMap<object, Viewer>();
 
 /** Remembers who makes a request, for its page and for the audit. */
-export function setViewer(request: HttpRequest, viewer: Viewer): void {
+export function setViewer(request: HttpRequest, viewer: Viewer) {
   const { clientId, name } = viewer;
   viewers.set(rawRequest(request), viewer);
   if (clientId === null) setActor(request, 'operator', name);
@@ -29,7 +29,7 @@ export function setViewer(request: HttpRequest, viewer: Viewer): void {
 }
 
 /** Null before the sign-in. */
-export const viewerOf = (request: HttpRequest): Viewer | null => viewers.get(rawRequest(request)) ?? null;
+export const viewerOf = (request: HttpRequest) => viewers.get(rawRequest(request)) ?? null;
 
 /** The button of a form, and who sees the form. */
 export interface Submission {
@@ -81,7 +81,7 @@ export function postForm(
  * The fields of a posted form. Of somebody who is signed in to a site, throws 403 unless the form was made for this session
  * and this path. The access check has already checked the origin, and a form with a repeated field was refused with 400.
  */
-export function formFields(request: HttpRequest): Texts {
+export function formFields(request: HttpRequest) {
   const fields = Object.fromEntries(
     Object.entries((request.body ?? {}) as Record<string, unknown>).filter(
       (entry): entry is [string, string] => typeof entry[1] === 'string',

@@ -16,13 +16,13 @@ input{flex:1;min-width:0;font:inherit;padding:.5rem}button{font:inherit;padding:
 export const ISOLATION_HEADERS = { 'Cross-Origin-Opener-Policy': 'same-origin', 'X-Content-Type-Options': 'nosniff' };
 
 /** A style sheet within a page, and the source for `style-src` that permits exactly its bytes. */
-export const inlineStyle = (style: string): { tag: Html; source: string } => ({
+export const inlineStyle = (style: string) => ({
   tag: new Html(`<style>${style}</style>`),
   source: `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
 });
 
 /** The frame of every HTML document of Usher. `head`: its style, and what else its head contains. */
-export const documentOf = (title: string, head: Html, content: Html, language = 'en'): string =>
+export const documentOf = (title: string, head: Html, content: Html, language = 'en') =>
   html`<!doctype html>
     <html lang="${language}">
       <head>

@@ -41,7 +41,7 @@ export interface BrowserPage {
   status?: number;
 }
 
-export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage): void {
+export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage) {
   const { brandName, brandLogo, helpUrl, privacyUrl, memberTexts } = brand;
   const { title, body, formTarget = null, status = 200 } = page;
   const style = inlineStyle(styleOf(brand.brandColor));
@@ -68,10 +68,10 @@ export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage
   response.send(documentOf(`${title} · ${brandName}`, style.tag, content, memberTexts.language));
 }
 
-export const link = (url: string | null | undefined, text: string): Shown => url && html`<a href="${url}">${text}</a>`;
+export const link = (url: string | null | undefined, text: string) => url && html`<a href="${url}">${text}</a>`;
 
 /** 303, so that the browser follows with GET and never repeats a form at the other address (RFC 9700 section 4.12). */
-export function seeOther(response: HttpResponse, location: string): void {
+export function seeOther(response: HttpResponse, location: string) {
   setHeaders(response, { ...NO_STORE, Location: location, 'Referrer-Policy': 'no-referrer' });
   response.status(303);
   response.send('');
@@ -88,7 +88,7 @@ export class PageProblem extends Problem {
   }
 }
 
-export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Problem): void {
+export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Problem) {
   const { 'WWW-Authenticate': _, ...headers } = problem.headers;
   setHeaders(response, headers);
   const { memberTexts } = brand;
@@ -119,7 +119,7 @@ export const PageRoute = (): MethodDecorator =>
   applyDecorators(UseFilters(PageFilter), SetMetadata(FASTIFY_ROUTE_CONFIG, { form: true, page: true }));
 
 /** Whether an error outside a route goes to a browser: at a page, or at another path below /auth that a browser opens. */
-export function wantsPage(request: HttpRequest): boolean {
+export function wantsPage(request: HttpRequest) {
   const { routeOptions } = request as { routeOptions?: { config?: { page?: boolean } } };
   if (routeOptions?.config?.page) return true;
   const { accept = '' } = request.headers;

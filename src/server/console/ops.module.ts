@@ -16,7 +16,7 @@ import { ClientDetailsReader, ClientDirectory } from './clients/clients-data.js'
 import { clientPages } from './clients/client-pages.js';
 import { clientsPages } from './clients/clients-pages.js';
 import { OPS_SITE } from './frame/frame.js';
-import { mountSite, UsedForms } from './frame/pages.js';
+import { mountSite } from './frame/pages.js';
 import { healthPages } from './health/health-pages.js';
 import { membersPages } from './members/members-pages.js';
 import { notificationsPages } from './notifications/notifications-pages.js';
@@ -41,23 +41,14 @@ const PAGES = [
   healthPages,
 ];
 
-export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
+export function mountConsole(app: INestApplicationContext, server: FastifyInstance) {
   mountSite(app, server, OPS_SITE, [...app.get(OperatorAccess).pages, ...PAGES.flatMap((pages) => pages(app))]);
 }
 
 @Module({
   imports: [WebhookModule, PurgeModule, AccountModule, PortalModule, CertificationModule],
   controllers: [HealthController, MetricsController],
-  providers: [
-    OperatorAccess,
-    UsedForms,
-    OverviewData,
-    ReceiversData,
-    ClientDirectory,
-    ClientDetailsReader,
-    AuditSearch,
-    Backlog,
-  ],
+  providers: [OperatorAccess, OverviewData, ReceiversData, ClientDirectory, ClientDetailsReader, AuditSearch, Backlog],
   exports: [WebhookModule, PortalModule, OperatorAccess, ClientDetailsReader],
 })
 export class OpsModule {}

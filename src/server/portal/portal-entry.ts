@@ -17,7 +17,7 @@ import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { BrowserSessions, SAFE_METHODS } from '../console/access/browser-sessions.js';
-import { OPS_HEADERS, Site } from '../console/frame/frame.js';
+import { OPS_HEADERS, type Site, siteOf } from '../console/frame/frame.js';
 
 export const OVERVIEW_PATH = `${PORTAL_PATH}/overview`;
 const SIGN_OUT_PATH = `${PORTAL_PATH}/sign-out`;
@@ -43,17 +43,17 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
   ) {
     const { brandName, publicUrl } = options;
     super(portals, PORTAL_PATH, publicUrl);
-    this.site = new Site(
-      PORTAL_PATH,
-      SECTIONS,
-      ({ name }, request) =>
+    this.site = siteOf({
+      home: PORTAL_PATH,
+      sections: SECTIONS,
+      bar: ({ name }, request) =>
         html`<div class="u-who">
           ${name} ${postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
         </div>`,
-      OVERVIEW_PATH,
-      brandName,
-      new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, ''),
-    );
+      overview: OVERVIEW_PATH,
+      name: brandName,
+      base: new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, ''),
+    });
   }
 
   readonly pages: Page[] = [

@@ -36,7 +36,7 @@ export class AuditSearch {
   ) {}
 
   /** The ids of the events that match all criteria; null matches any. `after`: only events older than this id are found. */
-  async find(criteria: Criteria, { after, most }: Omit<Part, 'order'>): Promise<Found<string>> {
+  async find(criteria: Criteria, { after, most }: Omit<Part, 'order'>) {
     const source = (before: string | null, count: number) =>
       this.ids((parameter) => this.select(criteria, before, count, parameter));
     const fitting = (ids: string[]) =>
@@ -63,7 +63,7 @@ export class AuditSearch {
     return { count: Math.min(matching, MAX_EXAMINED), isMore: examined > MAX_EXAMINED };
   }
 
-  private async ids(write: WriteSql): Promise<string[]> {
+  private async ids(write: WriteSql) {
     return (await runSql(this.dataSource, write)).rows.map(({ id }) => String(id));
   }
 
@@ -74,7 +74,7 @@ export class AuditSearch {
     count: number,
     parameter: Parameter,
     columns = 'id',
-  ): string {
+  ) {
     const [from, end] = [since, until].map((ms) => firstIdAt(this.options.environment, ms));
     const index = dialectOf(this.dataSource).byIndex(subject ? 'usher_audit_event_subject' : 'PRIMARY');
     const [first] = [before, end].filter((id) => typeof id === 'string').sort();
@@ -86,7 +86,7 @@ export class AuditSearch {
   }
 
   /** The events with the ids that were found, the newest first. */
-  async events({ rows: ids, ...rest }: Found<string>): Promise<Found<ListedEvent>> {
+  async events({ rows: ids, ...rest }: Found<string>) {
     const { manager } = this.dataSource;
     const events = await manager.find(AuditEvent, { where: { id: In(ids) }, order: { id: 'DESC' } });
     const named = events
@@ -105,7 +105,7 @@ export class AuditSearch {
 }
 
 /** What no index has. A kind alone means all actors of this kind. */
-const conditionsOf = ({ actor, action }: Criteria, parameter: Parameter): string[] => [
+const conditionsOf = ({ actor, action }: Criteria, parameter: Parameter) => [
   ...compared({ 'action =': action }, parameter),
   ...(actor
     ? [

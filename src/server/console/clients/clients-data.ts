@@ -26,14 +26,14 @@ export class ClientDirectory {
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
   /** Clients whose id is `query` or whose name contains it; all clients if it is empty. */
-  found(query: string | null): SelectQueryBuilder<Client> {
+  found(query: string | null) {
     const found = this.dataSource.manager.createQueryBuilder(Client, 'client');
     if (!query) return found;
     return found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
   }
 
   /** The same clients by name. `after`: the part begins behind the client with this id. */
-  async page(query: string | null, { after, most }: Omit<Part, 'order'>): Promise<Found<Client>> {
+  async page(query: string | null, { after, most }: Omit<Part, 'order'>) {
     const found = this.found(query)
       .orderBy('LOWER(client.name)')
       .addOrderBy('client.id')
@@ -48,7 +48,7 @@ export class ClientDirectory {
   }
 
   /** The client with this id, otherwise those with exactly this name, otherwise those whose name contains the text. */
-  async search(text: string, most: number): Promise<Client[]> {
+  async search(text: string, most: number) {
     const named = isSearchable(text) ? this.page(text, { after: null, most }) : { rows: [] };
     const [known, { rows }] = await Promise.all([this.find(text), named]);
     if (known) return [known];
@@ -57,11 +57,11 @@ export class ClientDirectory {
   }
 
   /** Null if there is no client with this id. */
-  find(id: string): Promise<Client | null> {
+  find(id: string) {
     return findClient(this.dataSource.manager, id);
   }
 
-  isNamed(name: string): Promise<boolean> {
+  isNamed(name: string) {
     const named = this.dataSource.manager.createQueryBuilder(Client, 'client');
     return named.where('LOWER(client.name) = LOWER(:name)', { name }).getExists();
   }

@@ -92,7 +92,7 @@ const isUnusual = ({ redirectUris, grantTypes }: Application) =>
   redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
 /** What is wrong with the fields of a form, by their names. Each check throws a {@link Problem} if its field is faulty. */
-function faultsOf(checks: Record<string, () => unknown>): Texts {
+function faultsOf(checks: Record<string, () => unknown>) {
   const faults: Texts = {};
   for (const [name, check] of Object.entries(checks)) {
     try {
@@ -108,7 +108,7 @@ function faultsOf(checks: Record<string, () => unknown>): Texts {
 const SAME_NAME = 'There is already a client with this name. Give another name, or tick the box below.';
 
 /** The form for a new client: empty, or with what was refused. */
-function newClient({ request }: Visit, refused: Texts | null, faults: Texts): View {
+function newClient({ request }: Visit, refused: Texts | null, faults: Texts) {
   const parts: FormPart[] = [
     { ...CLIENT_FIELDS.name, hint: 'It is only shown to people.' },
     {
@@ -135,7 +135,7 @@ interface IssuedSecret {
 }
 
 /** The only page that ever shows a secret. */
-export function issued(visit: Visit, title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret): View {
+export function issued(visit: Visit, title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret) {
   const isOperator = visit.clientId === null;
   const copied = (text: string) => html`<code>${text}</code> ${copyButton(text)}`;
   const body = html`${notice('warning', 'Copy the secret now. It is not shown again; if it is lost, issue a new one.')}

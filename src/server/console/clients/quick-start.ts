@@ -13,7 +13,7 @@ interface QuickStart {
 const EXAMPLE = { timestamp: '1767225600', nonce: 'aZ09bY18cX27dW36eV45fU54gT63hS72' };
 
 /** Commands for the integrator of a new client, for one shell: a token, an order, and how a signature is verified. */
-export function quickStart(client: QuickStart): string {
+export function quickStart(client: QuickStart) {
   const complete = client.environment === 'sandbox' && COMPLETE;
   const steps = [settings(client), TOKEN, ORDER, complete, LIST, verify(client), client.hasNotifyUrl && SAMPLE];
   return steps.filter(Boolean).join('\n\n');
@@ -57,4 +57,4 @@ printf '%s%s%s' '${timestamp}' '${nonce}' "$(printf '{}' | openssl base64 -A)" |
 }
 
 /** A word of a POSIX shell that means exactly this text. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+export const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;

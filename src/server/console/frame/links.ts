@@ -5,7 +5,7 @@ import { copyButton, shortened } from '../../../http/pages/parts.js';
 export const clientLink = ({ id, name }: { id: string; name?: string | null | undefined }) =>
   html`<a href="${clientPath(id)}" title="${id}">${name || shortened(id)}</a>`;
 
-export const clientPath = (id: string): string => `/ops/clients/${encodeURIComponent(id)}`;
+export const clientPath = (id: string) => `/ops/clients/${encodeURIComponent(id)}`;
 
 export const webhookLink = (id: string) =>
   html`<span class="id"
@@ -16,7 +16,7 @@ export const webhookLink = (id: string) =>
 export const receiverLink = (host: string, clientId: string | null = null) =>
   clientId === null ? html`<a href="${receiverPath(host)}">${host}</a>` : html`${host}`;
 
-export const receiverPath = (host: string): string => `/ops/receivers/${encodeURIComponent(host)}`;
+export const receiverPath = (host: string) => `/ops/receivers/${encodeURIComponent(host)}`;
 
 export const orderLink = (referenceId: string) =>
   html`<span class="id"

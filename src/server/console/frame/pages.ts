@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type INestApplicationContext, Inject, Injectable } from '@nestjs/common';
+import type { INestApplicationContext } from '@nestjs/common';
 import type {
   FastifyInstance,
   FastifyReply,
@@ -32,8 +32,8 @@ export function mountSite(
   site: Site,
   pages: Page[],
   check?: onRequestAsyncHookHandler,
-): void {
-  const [forms, audit] = [app.get(UsedForms), app.get(AuditLog)];
+) {
+  const [forms, audit] = [sentForms(app.get<DataSource>(USHER_DATA_SOURCE)), app.get(AuditLog)];
   server.register((scope, _, done) => {
     if (check) scope.addHook('onRequest', check);
     scope.setErrorHandler((error, request, reply) => sendError(site, error, request, reply));
@@ -84,7 +84,7 @@ async function sendFile(page: Page, visit: Visit, audit: AuditLog, reply: Fastif
 }
 
 /** Answers an error as a page where a browser asks for one, otherwise as problem details. */
-export function sendError(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+export function sendError(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const problem = problemOf(error);
   if (problem.getStatus() >= 500) logServerError(request, error);
   void reply.headers({ ...OPS_HEADERS, ...problem.headers });
@@ -95,20 +95,13 @@ export function sendError(site: Site, error: unknown, request: FastifyRequest, r
   sendFramed(site, request, reply, { title: problem.title, body, status: problem.getStatus() });
 }
 
-export const wantsPage = ({ headers }: FastifyRequest): boolean => (headers.accept ?? '').includes('text/html');
+export const wantsPage = ({ headers }: FastifyRequest) => (headers.accept ?? '').includes('text/html');
 
 /** The forms that were sent, shared by all processes. */
-@Injectable()
-export class UsedForms implements SentForms {
-  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
-
-  async use(form: string): Promise<boolean> {
-    const { manager } = this.dataSource;
+const sentForms = ({ manager }: DataSource): SentForms => ({
+  use: async (form) => {
     const expiresAt = (await databaseNow(manager)) + FORM_AGE_MS;
     return insertIfAbsent(manager, UsedForm, { digest: digestToken(form), expiresAt });
-  }
-
-  release(form: string): Promise<unknown> {
-    return this.dataSource.manager.delete(UsedForm, { digest: digestToken(form) });
-  }
-}
+  },
+  release: (form) => manager.delete(UsedForm, { digest: digestToken(form) }),
+});

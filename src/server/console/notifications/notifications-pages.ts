@@ -145,7 +145,7 @@ export const notificationsPages = pagesWith(
   },
 );
 
-function orderOf(order: Part['order']): WebhookOrder {
+function orderOf(order: Part['order']) {
   if (order?.column === 'Ended') return order.isDescending ? 'ended last' : 'ended first';
   return order && !order.isDescending ? 'oldest' : 'newest';
 }

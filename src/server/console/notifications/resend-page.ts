@@ -16,7 +16,7 @@ export function resendPage(
   resend: WebhookResend & ResendOutcome,
   client: Client | null,
   selected: ListedWebhook[] | null,
-): View {
+) {
   const { resent, refused, delivered, failedAgain, pending, createdAt, finishedAt, isStopped } = resend;
   const since = new Date(createdAt).toISOString();
   const made = (status: string, count: number) =>

@@ -16,7 +16,7 @@ export const webhookPages = pagesWith(
   [WebhookService, WebhookList, ClientDirectory],
   (webhooks, list, clients, app) => {
     /** In a client's portal, without what a client must not see. */
-    async function detailsOf(visit: Visit): Promise<WebhookDetails> {
+    async function detailsOf(visit: Visit) {
       const shown = await webhooks.show(visit.id);
       visit.checkClient(shown.webhook.clientId);
       if (visit.clientId === null) return shown;

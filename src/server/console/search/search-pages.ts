@@ -1,6 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { runSql } from '../../../database/statements/statement.js';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { html } from '../../../http/html.js';
 import { isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
@@ -34,18 +33,13 @@ export const searchPages = pagesWith(
       return (await webhookList.page({ ...ANY_WEBHOOK, referenceId: query }, null, MAX_FOUND)).webhooks;
     }
 
-    /** The orders of this booking, and those that this transaction completed. */
+    /** The orders of this booking, and those that this transaction completed. Each has an index of its own. */
     async function ordersFor(query: string) {
-      const { rows } = await runSql(manager, (parameter) =>
-        ['booking_id', 'transaction_id']
-          .map(
-            (column) => `
-            (SELECT id, booking_id FROM ${tableOf(manager, MovieOrder)}
-            WHERE ${column} = ${parameter(query)} LIMIT ${MAX_FOUND})`,
-          )
-          .join(' UNION '),
+      const found = [{ bookingId: query }, { transactionId: query }].map((where) =>
+        manager.find(MovieOrder, { select: { id: true, bookingId: true }, where, take: MAX_FOUND }),
       );
-      return rows.map(({ id, booking_id: bookingId }) => ({ id: String(id), bookingId: String(bookingId) }));
+      const orders = (await Promise.all(found)).flat();
+      return orders.filter(({ id }, at) => orders.findIndex((other) => other.id === id) === at);
     }
 
     return [
