@@ -42,8 +42,6 @@ export const refilled = (parts: FormPart[], given: Texts, faults: Record<string,
     return { ...part, value, fault: faults[part.name] };
   });
 
-export const shownPart = (part: FormPart) => (part instanceof Html ? part : inputField(part));
-
 export function inputField(field: Field) {
   const { name, label, value, fault, hint, type, isRequired } = field;
   if (type === 'check')
@@ -147,9 +145,8 @@ export function readFilter<Values extends object>(fields: FilterFields<Values>, 
     if (text !== '' && value === null) filter.faults[name] = fields[name].fault;
   }
   const { values, faults } = filter as unknown as Filter<{ since: number; until: number }>;
-  const { since = null, until = null } = values;
-  if (since !== null && until !== null && until <= since)
-    faults.until = 'This time must be later than the one before it.';
+  const { since, until } = values;
+  if (since && until && until <= since) faults.until = 'This time must be later than the one before it.';
   return filter;
 }
 

@@ -32,14 +32,13 @@ export class TokenCookie {
 
   /** Null if there is none, or if its form is wrong. */
   read({ cookie = '' }: IncomingHttpHeaders) {
-    const values = cookie
+    const found = cookie
       .split(';')
       .map((pair) => pair.trim().split('='))
-      .filter(([key]) => key === this.name)
-      .map(([, value = '']) => value);
+      .filter(([key]) => key === this.name);
     // With two cookies of this name, it is unknown which one this server set.
-    const [value = ''] = values.length === 1 ? values : [];
-    return VALUE.test(value) ? value : null;
+    const value = found.length === 1 && found[0]?.[1];
+    return value && VALUE.test(value) ? value : null;
   }
 
   /** Null deletes it. Without an age the browser forgets it when it is closed. */

@@ -1,9 +1,9 @@
 import type { Environment } from '../../values/identifier.js';
 import { type HttpRequest, rawRequest, setActor } from '../exchange.js';
-import { html } from '../html.js';
+import { Html, html } from '../html.js';
 import { pathOf } from '../oauth-route.js';
 import { Problem } from '../problem.js';
-import { type FormPart, hiddenField, inputField, shownPart, type Texts } from './fields.js';
+import { type FormPart, hiddenField, inputField, type Texts } from './fields.js';
 import { isSealed, seal } from './form-token.js';
 
 /** Who is signed in to the pages of a site. */
@@ -70,7 +70,8 @@ export function postForm(
     class="${parts.length > 0 || hint || confirm ? 'change' : 'inline'}"
     id="${id ?? path}"
   >
-    ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))} ${parts.map(shownPart)}
+    ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))}
+    ${parts.map((part) => (part instanceof Html ? part : inputField(part)))}
     ${hint && html`<p class="hint">${hint}</p>`}
     ${confirm && inputField({ name: 'confirmed', label: confirm, type: 'check', isRequired: true })}
     <button class="${kind ?? (confirm ? 'danger' : 'normal')}">${button}</button>

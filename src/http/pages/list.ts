@@ -92,9 +92,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
   list: List<Row, Values, Read>,
 ): Page {
   const { path, title, noun, fields, nothing, isLive, actions } = list;
-
-  const filterOf = async (input: Texts, visit: Visit) =>
-    list.filter ? list.filter(input, visit) : (readFilter(fields, input) as Read);
+  const { filter: filterOf = async (input) => readFilter(fields, input) as Read } = list;
 
   const columnsFor = (visit: Visit) => (typeof list.columns === 'function' ? list.columns(visit) : list.columns);
 

@@ -132,6 +132,10 @@ export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
 const readerOf = <Row>(reading: Reading<Row, Content> | keyof Row | undefined) =>
   typeof reading === 'function' ? reading : (row: Row) => row[reading as keyof Row] as Content;
 
+/** What a row shows in each column, by the names of the columns. */
+export const cellsOf = <Row>(columns: Columns<Row>, row: Row) =>
+  Object.fromEntries(wholeColumns(columns).map(({ name, cell }) => [name, cell(row)]));
+
 /** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. */
 export function table<Row>(
   columns: Columns<Row>,

@@ -1,4 +1,4 @@
-import type { INestApplicationContext } from '@nestjs/common';
+import type { INestApplicationContext, Type } from '@nestjs/common';
 import type { Actor } from '../../values/actor.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
 import { anchorOf, type Html, html } from '../html.js';
@@ -46,7 +46,7 @@ export const definePage = <Subject>(page: Page<Subject>): Page => page;
 /** Pages that need services of the application. `classes`: those of the services. */
 export const pagesWith =
   <Services extends unknown[]>(
-    classes: [...{ [Index in keyof Services]: abstract new (...args: never[]) => Services[Index] }],
+    classes: [...{ [Index in keyof Services]: Type<Services[Index]> }],
     pages: (...services: [...Services, app: INestApplicationContext]) => Page[],
   ) =>
   (app: INestApplicationContext) =>

@@ -49,6 +49,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
   imports: [WebhookModule, PurgeModule, AccountModule, PortalModule, CertificationModule],
   controllers: [HealthController, MetricsController],
   providers: [OperatorAccess, OverviewData, ReceiversData, ClientDirectory, ClientDetailsReader, AuditSearch, Backlog],
-  exports: [WebhookModule, PortalModule, OperatorAccess, ClientDetailsReader],
+  exports: [WebhookModule, PortalModule, OperatorAccess],
 })
 export class OpsModule {}

@@ -144,14 +144,12 @@ function linkOf(kind: string, id: string, names: ListedEvent['names']) {
   const name = names.get(`${kind}:${id}`);
   if (name !== undefined) return (kind === 'client' ? clientLink : memberLink)({ id, name });
   if (kind === 'webhook' && ID.test(id)) return webhookLink(id);
-  if (kind === 'resend') return pathLink(`/ops/resends/${encodeURIComponent(id)}`, 'progress');
-  if (kind === 'request' && ID.test(id)) return pathLink(`/ops/resends/${id}`, 'a request for many');
+  if (kind === 'resend') return html`<a href="/ops/resends/${encodeURIComponent(id)}">progress</a>`;
+  if (kind === 'request' && ID.test(id)) return html`<a href="/ops/resends/${id}">a request for many</a>`;
   if (kind === 'queue')
-    return pathLink(id === 'all' ? '/ops/queues' : `/ops/queues/queue/${encodeURIComponent(id)}`, id);
-  return kind === 'operator' ? pathLink('/ops/operators', id) : null;
+    return html`<a href="/ops/queues${id !== 'all' && `/queue/${encodeURIComponent(id)}`}">${id}</a>`;
+  return kind === 'operator' ? html`<a href="/ops/operators">${id}</a>` : null;
 }
-
-const pathLink = (path: string, text: string) => html`<a href="${path}">${text}</a>`;
 
 /** The details of an event that have a value, with links. */
 function detailWords({ detail, names }: ListedEvent) {

@@ -45,7 +45,7 @@ export const clientsPages = pagesWith(
       if (isUnusual(application)) await applications.configure(client.id, application, actor);
       const { environment, publicUrl } = app.get<ResolvedOptions>(USHER_OPTIONS);
       const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
-      const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
+      const start = quickStart({ id: client.id, secret, authUrl, environment });
       return {
         ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }),
         status: 201,
@@ -152,7 +152,7 @@ export function issued(visit: Visit, title: string, { client, secret, quickStart
     ${
       quickStart &&
       html`<h2>Quick start for the integrator</h2>
-        <p>Hand it over by a safe channel, because it contains the secret. The commands need curl and openssl.</p>
+        <p>Hand it over by a safe channel, because it contains the secret. The commands need curl.</p>
         <pre id="quick-start">${quickStart}</pre>
         <p class="actions">${copyButton(quickStart, 'Copy the quick start')}</p>`
     }

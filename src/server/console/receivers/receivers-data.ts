@@ -15,7 +15,6 @@ import { withClients } from '../overview/overview-data.js';
 /** `before`: its figures in the time before. */
 export type ListedHost = HostFigures & { failing: FailingHost | null; before?: HostFigures['figures'] | undefined };
 
-export type Answers = Awaited<ReturnType<typeof answersTo>>;
 export type HostDetails = Awaited<ReturnType<ReceiversData['of']>>;
 
 export const MAX_HOSTS = 1_000;

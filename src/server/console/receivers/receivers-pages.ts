@@ -12,28 +12,20 @@ import { charts } from '../figures/charts.js';
 import {
   ATTEMPTS,
   figuresOfPoints,
+  type Compared,
   quantileColumns,
   rangeLinks,
   rangeOf,
-  ratio,
   shownMs,
-  shownQuantile,
   withChange,
 } from '../figures/figures.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { pauseActions, pausing, testOutcome } from './receiver-parts.js';
 import { definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
-import { type Columns, emptyState, statusBadge, table, tiles } from '../../../http/pages/parts.js';
+import { cellsOf, type Columns, emptyState, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import { failureNotice, reasonOf } from '../overview/problems.js';
-import {
-  type HostDetails,
-  type ListedHost,
-  MAX_HOSTS,
-  MAX_NOTIFICATIONS,
-  type Answers,
-  ReceiversData,
-} from './receivers-data.js';
+import { type HostDetails, type ListedHost, MAX_HOSTS, MAX_NOTIFICATIONS, ReceiversData } from './receivers-data.js';
 
 const PATH = '/ops/receivers';
 const SHOWN_HERE = 'Each host that notifications are sent to is shown here.';
@@ -119,20 +111,19 @@ function hostPage(visit: Visit, { range, points, before, clients, answers, conce
   ${pausing(visit, paused, html`A pause concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`)}`;
 }
 
-function totals(now: Figures, before: Figures) {
-  const { attempts, failures } = now;
-  const shown = (show: (figures: Figures) => string) => withChange(now, before, show);
-  return tiles({
-    Attempts: attempts,
-    Failed: [failures, failures > 0 ? 'bad' : null],
-    Succeeded: shown(({ successRate }) => ratio(successRate)),
-    'Attempt, p50': shown(({ duration }) => shownQuantile(duration.p50)),
-    'Attempt, p95': shown(({ duration }) => shownQuantile(duration.p95)),
-    'Attempt, average': shown(({ averageMs }) => (averageMs === null ? '–' : shownMs(averageMs))),
-    'Time to receipt, p50': shown(({ receipt }) => shownQuantile(receipt.p50)),
-    'Time to receipt, p95': shown(({ receipt }) => shownQuantile(receipt.p95)),
+const totals = (figures: Figures, before: Figures) =>
+  tiles({
+    ...cellsOf(TOTALS, { figures, before }),
+    Failed: [figures.failures, figures.failures > 0 ? 'bad' : null],
   });
-}
+
+const TOTALS: Columns<Compared<Figures>> = {
+  ...ATTEMPTS,
+  ...quantileColumns('Attempt, ', ({ duration }) => duration),
+  'Attempt, average': ({ figures, before }) =>
+    withChange(figures, before, ({ averageMs }) => (averageMs === null ? '–' : shownMs(averageMs))),
+  ...quantileColumns('Time to receipt, ', ({ receipt }) => receipt),
+};
 
 const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
   ...ATTEMPTS,
@@ -143,7 +134,7 @@ const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
 const answerBadge = ({ responseStatus, error }: WebhookAttempt) =>
   statusBadge(responseStatus === null ? 'no answer' : String(responseStatus), error === null ? 'good' : 'bad');
 
-function answerTables({ urls, last }: Answers) {
+function answerTables({ urls, last }: HostDetails['answers']) {
   if (last.length === 0) return emptyState('No answer among the newest notifications of these clients.');
   return html`<h2>Notify URLs</h2>
     <p class="hint">The attempts of the newest notifications, at most ${MAX_NOTIFICATIONS} of them.</p>
