@@ -66,13 +66,6 @@ export interface Action<Subject = unknown> extends Submission {
   answer?(fields: Texts, visit: Visit): Promise<View | string>;
 }
 
-/** A form that was refused: its action, what was given, and why. The page is shown again with it. */
-export interface Refusal {
-  form: string;
-  given: Texts;
-  problem: Problem;
-}
-
 /** Remembers the forms that were sent, so that each can be sent only once. */
 export interface SentForms {
   /** False if this form was sent before. */
@@ -82,7 +75,8 @@ export interface SentForms {
 }
 
 export class Visit {
-  refusal: Refusal | null = null;
+  /** A form that was refused: its action, what was given, and why. The page is shown again with it. */
+  refusal: { form: string; given: Texts; problem: Problem } | null = null;
   private subject: unknown;
   private result: Html | null = null;
 
@@ -157,7 +151,7 @@ export class Visit {
     const { refusal } = this;
     const values = this.page.read ? seenIn(parts) : '';
     const seen = values === '' ? [] : [hiddenField(SEEN_FIELD, values)];
-    const shown = refusal?.form === name ? refilled(parts, refusal.given, faultsOf(refusal, parts)) : parts;
+    const shown = refusal?.form === name ? refilled(parts, refusal.given, faultsOf(refusal.problem, parts)) : parts;
     return postForm(this.request, addressOf(this.path, name, action), action, [...shown, ...seen], id);
   }
 
@@ -244,7 +238,7 @@ export function faultText({ errors, detail }: Problem) {
 }
 
 /** The fault belongs to the field that it names, otherwise to the first one. */
-function faultsOf({ problem }: Refusal, parts: FormPart[]) {
+function faultsOf(problem: Problem, parts: FormPart[]) {
   const fault = faultText(problem);
   const names = parts.flatMap((part) => ('name' in part ? part.name : []));
   const [faulty = ''] = [...names.filter((name) => fault.startsWith(`The ${name} `)), ...names];

@@ -1,7 +1,7 @@
 import { AUDIT_ACTIONS, type AuditAction, type AuditDetail } from '../../../audit/audit-event.entity.js';
 import { html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
-import { choice, type Filter, hrefOf, moment, MOMENT_HINT, searchField } from '../../../http/pages/fields.js';
+import { choice, hrefOf, moment, MOMENT_HINT, searchField } from '../../../http/pages/fields.js';
 import { listPage } from '../../../http/pages/list.js';
 import { type Column, notice, time } from '../../../http/pages/parts.js';
 import { pagesWith } from '../../../http/pages/site.js';
@@ -58,13 +58,13 @@ export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clie
     return client && !other ? `client:${client.id}` : `webhook:${text}`;
   }
 
-  const criteriaOf = async (values: Filter<AuditCriteria>['values']) => ({
+  const criteriaOf = async (values: AuditCriteria) => ({
     ...values,
     subject: values.subject && (await subjectOf(values.subject)),
   });
 
   const counts = new CachedQueries(
-    async (values: Filter<AuditCriteria>['values']) => audit.count(await criteriaOf(values)),
+    async (values: AuditCriteria) => audit.count(await criteriaOf(values)),
     SHORT_TIMEOUT_MS,
   );
 

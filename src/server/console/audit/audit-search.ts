@@ -9,23 +9,21 @@ import { Member } from '../../../members/member.entity.js';
 import { firstIdAt, ID } from '../../../values/identifier.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
 import { compared } from '../../../webhooks/undelivered/webhook-ids.js';
-import type { Filter } from '../../../http/pages/fields.js';
 import type { Found, Part } from '../../../http/pages/list.js';
 
 /** An event with the names of clients and members, by how events name them: `client:ID`, `member:ID`, `owner:ID`. */
 export type ListedEvent = AuditEvent & { names: ReadonlyMap<string, string> };
 
+/** Null matches any. */
 export interface AuditCriteria {
   /** An actor like `operator:ops`, or a kind of actors like `operator`. */
-  actor: string;
-  action: AuditAction;
-  subject: string;
+  actor?: string | null;
+  action?: AuditAction | null;
+  subject?: string | null;
   /** In milliseconds since 1970. */
-  since: number;
-  until: number;
+  since?: number | null;
+  until?: number | null;
 }
-
-type Criteria = Partial<Filter<AuditCriteria>['values']>;
 
 /** Finds audit events, the newest first: by subject with its index, otherwise along the ids, which sort by time. */
 @Injectable()
@@ -36,7 +34,7 @@ export class AuditSearch {
   ) {}
 
   /** The ids of the events that match all criteria; null matches any. `after`: only events older than this id are found. */
-  async find(criteria: Criteria, { after, most }: Omit<Part, 'order'>) {
+  async find(criteria: AuditCriteria, { after, most }: Omit<Part, 'order'>) {
     const source = (before: string | null, count: number) =>
       this.ids((parameter) => this.select(criteria, before, count, parameter));
     const fitting = (ids: string[]) =>
@@ -52,7 +50,7 @@ export class AuditSearch {
   }
 
   /** How many of the newest {@link MAX_EXAMINED} of the time and the subject match all criteria. */
-  async count(criteria: Criteria) {
+  async count(criteria: AuditCriteria) {
     const { rows } = await runSql(this.dataSource, (parameter) => {
       const conditions = conditionsOf(criteria, parameter).join(' AND ') || '1 = 1';
       return `
@@ -69,7 +67,7 @@ export class AuditSearch {
 
   /** By the index of the subject, otherwise by the ids, the newest first. */
   private select(
-    { since = null, until = null, subject }: Criteria,
+    { since = null, until = null, subject }: AuditCriteria,
     before: string | null,
     count: number,
     parameter: Parameter,
@@ -105,7 +103,7 @@ export class AuditSearch {
 }
 
 /** What no index has. A kind alone means all actors of this kind. */
-const conditionsOf = ({ actor, action }: Criteria, parameter: Parameter) => [
+const conditionsOf = ({ actor, action }: AuditCriteria, parameter: Parameter) => [
   ...compared({ 'action =': action }, parameter),
   ...(actor
     ? [

@@ -62,8 +62,7 @@ export class ClientDirectory {
   }
 
   isNamed(name: string) {
-    const named = this.dataSource.manager.createQueryBuilder(Client, 'client');
-    return named.where('LOWER(client.name) = LOWER(:name)', { name }).getExists();
+    return this.found(null).where('LOWER(client.name) = LOWER(:name)', { name }).getExists();
   }
 
   /** The same part, with the time since when a receiver of the client fails, and the time of its newest notification. */

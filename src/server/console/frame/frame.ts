@@ -7,7 +7,7 @@ import { type Html, html } from '../../../http/html.js';
 import { postForm, type Viewer, viewerOf } from '../../../http/pages/form.js';
 import type { Environment } from '../../../values/identifier.js';
 import type { View } from '../../../http/pages/site.js';
-import { ADDRESS, ADDRESS_OF_SITE, documentOf, ISOLATION_HEADERS } from '../../../http/pages/page-frame.js';
+import { ADDRESS, ADDRESS_OF_SITE, documentOf, ISOLATION_HEADERS } from '../../../http/pages/page.js';
 import { StaticAnswer } from '../../openapi/static-answer.js';
 
 export const OPS_HEADERS = {
