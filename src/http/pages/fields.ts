@@ -173,7 +173,7 @@ export function filterForm<Values>(
   </form>`;
 }
 
-export const choice = <Value extends string>(label: string, options: Record<Value, string>): FilterField<Value> => ({
+export const choice = <Value extends string>(label: string, options: Texts): FilterField<Value> => ({
   label,
   options,
   read: (text) => (Object.hasOwn(options, text) ? (text as Value) : null),

@@ -75,7 +75,7 @@ export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clie
       noun: 'event',
       fields: {
         actor: searchField('Who'),
-        action: choice('Action', CHOICES as Record<AuditAction, string>),
+        action: choice<AuditAction>('Action', CHOICES),
         subject: searchField('To what'),
         since: moment('Since'),
         until: moment('Before'),

@@ -95,7 +95,7 @@ export class AuditSearch {
       clientNames(manager, idsOf('client')),
       manager.find(Member, { select: { id: true, name: true }, where: { id: In(idsOf('member', 'owner')) } }),
     ]);
-    const names = new Map<string, string>();
+    const names = new Map();
     for (const [id, name] of clients) names.set(`client:${id}`, name);
     for (const { id, name } of members) names.set(`member:${id}`, name).set(`owner:${id}`, name);
     return { rows: events.map((event) => ({ ...event, names })), ...rest };

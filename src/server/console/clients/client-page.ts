@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { GRANT_TYPES, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
 import type { PortalLink } from '../../../clients/portal.entity.js';
-import type { HttpRequest } from '../../../http/exchange.js';
+import { type HttpRequest, originOf } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
 import type { PortalLinks } from '../../../portal/portal.js';
 import { parseDuration, type Rate } from '../../../values/duration.js';
@@ -220,7 +220,7 @@ export const portalActions = (links: PortalLinks): Record<string, Action> => ({
         validMs: parseDuration(valid) ?? 0,
         actor,
       });
-      const { href } = new URL(url, `${request.protocol}://${request.headers.host ?? ''}`);
+      const { href } = new URL(url, originOf(request));
       const body = html`${notice('warning', 'Copy the link now. It is not shown again.')}
         <p>${copiedId(href)}</p>
         <p>The first person who opens it is signed in${showsSecret && ' and sees the secret, once'}.</p>

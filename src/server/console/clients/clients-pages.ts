@@ -1,6 +1,7 @@
 import { ClientApplications } from '../../../clients/client-applications.js';
 import type { Client } from '../../../clients/client.entity.js';
 import { ClientsService } from '../../../clients/clients.service.js';
+import { originOf } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
 import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
@@ -40,11 +41,11 @@ export const clientsPages = pagesWith(
       if (fields.isSameName !== 'yes' && (await directory.isNamed(name))) faults.name ??= SAME_NAME;
       if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
       const { actor, request } = visit;
+      const { environment, publicUrl } = app.get<ResolvedOptions>(USHER_OPTIONS);
+      const authUrl = publicUrl ?? originOf(request);
       const { client, secret } = await clients.create(name, notifyUrl || null, actor);
       if (contact !== '') await clients.setContact(client.id, contact, actor);
       if (isUnusual(application)) await applications.configure(client.id, application, actor);
-      const { environment, publicUrl } = app.get<ResolvedOptions>(USHER_OPTIONS);
-      const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
       const start = quickStart({ id: client.id, secret, authUrl, environment });
       return {
         ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }),

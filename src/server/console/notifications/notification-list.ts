@@ -46,7 +46,7 @@ export const FILTER_FIELDS = {
     fault: 'No client has this id or name.',
   },
   host: { label: 'Receiver', read: hostIn, fault: 'Give the host of a Notify URL, such as api.example.com.' },
-  reason: choice('Reason', REASONS as Record<DiagnosisCode, string>),
+  reason: choice<DiagnosisCode>('Reason', REASONS),
   since: moment('Created since'),
   until: moment('Created before'),
   endedSince: moment('Ended since'),

@@ -156,7 +156,7 @@ const atLeast = (count: number, isCapped: boolean) => `${count.toLocaleString('e
 
 /** What each client has lost, and what can be done about it. The client that has lost the most is first. */
 const failingTable = (visit: Visit, clients: FailingClient[]) =>
-  table<FailingClient>(
+  table(
     {
       Client: ({ client, isPaused }) => html`${clientLink(client)} ${isPaused && statusBadge('paused')}`,
       'Not delivered': {

@@ -4,8 +4,8 @@ import { searchField } from '../../../http/pages/fields.js';
 import { listPage } from '../../../http/pages/list.js';
 import { notFound, unavailable, unprocessable } from '../../../http/problem.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
-import { HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
-import type { Figures } from '../../../webhooks/figures/delivery-figures.js';
+import { type FailingHost, HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
+import type { Figures, HostFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import type { WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { charts } from '../figures/charts.js';
@@ -25,7 +25,7 @@ import { definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { cellsOf, type Columns, emptyState, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import { failureNotice, reasonOf } from '../overview/problems.js';
-import { type HostDetails, type ListedHost, MAX_HOSTS, MAX_NOTIFICATIONS, ReceiversData } from './receivers-data.js';
+import { type HostDetails, MAX_HOSTS, MAX_NOTIFICATIONS, ReceiversData } from './receivers-data.js';
 
 const PATH = '/ops/receivers';
 const SHOWN_HERE = 'Each host that notifications are sent to is shown here.';
@@ -125,7 +125,7 @@ const TOTALS: Columns<Compared<Figures>> = {
   ...quantileColumns('Time to receipt, ', ({ receipt }) => receipt),
 };
 
-const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
+const FIGURES: Columns<Compared<HostFigures['figures']> & { failing: FailingHost | null }> = {
   ...ATTEMPTS,
   ...quantileColumns('', ({ duration }) => duration),
   'Failing since': { time: ({ failing }) => failing && failing.failingSince },
