@@ -6,7 +6,7 @@ import { type HttpRequest, type HttpResponse, rawRequest, setActor } from '../ex
 import { Html, html } from '../html.js';
 import { pathOf } from '../oauth-route.js';
 import { Problem } from '../problem.js';
-import { type FormPart, hiddenField, inputField, type Texts } from './fields.js';
+import { type FormPart, hiddenField, inputField } from './fields.js';
 import { PageProblem } from './page.js';
 
 /** Who is signed in to the pages of a site. */

@@ -5,7 +5,7 @@ import type { Brand } from '../../options/brand-options.js';
 import { ENGLISH, filled, type MemberTexts, type TextName } from '../../values/member-texts.js';
 import { ProblemFilter } from '../error-response.js';
 import { type HttpRequest, type HttpResponse, setHeaders } from '../exchange.js';
-import { Html, html, type Shown } from '../html.js';
+import { Html, html } from '../html.js';
 import { FASTIFY_ROUTE_CONFIG, isAuthPath, NO_STORE, oauthRoute, pathOf } from '../oauth-route.js';
 import { Problem } from '../problem.js';
 

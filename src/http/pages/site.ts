@@ -1,10 +1,9 @@
 import type { INestApplicationContext, Type } from '@nestjs/common';
-import type { Actor } from '../../values/actor.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
 import { anchorOf, type Html, html } from '../html.js';
 import { conflict, notFound, Problem, unprocessable } from '../problem.js';
 import { type FormPart, hiddenField, hrefOf, refilled, type Texts } from './fields.js';
-import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
+import { FORM_FIELD, formFields, postForm, type Submission, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
 
 export interface View {

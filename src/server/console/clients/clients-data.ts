@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, In, type SelectQueryBuilder } from 'typeorm';
+import { type DataSource, In } from 'typeorm';
 import { ClientAccount } from '../../../account/client-account.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { Consent } from '../../../auth/authorize/authorization.entity.js';
@@ -18,7 +18,7 @@ import { webhookHealth } from '../../../webhooks/webhook-health.js';
 import { countPending, findDeliveries } from '../../../webhooks/webhook-queries.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
 import { isSearchable } from '../../../http/pages/fields.js';
-import { type Found, type Part, partOf } from '../../../http/pages/list.js';
+import { type Part, partOf } from '../../../http/pages/list.js';
 
 /** Finds clients by name or id, and what lists show about them. Clients are few, so their names need no index. */
 @Injectable()

@@ -10,7 +10,7 @@ import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { checkField, type FormPart, refilled, searchField, type Texts } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
-import { faultText, pagesWith, type View, type Visit } from '../../../http/pages/site.js';
+import { faultText, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './clients-data.js';

@@ -7,7 +7,7 @@ import { badRequest, Problem } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
-import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
+import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
 import { clientLink } from '../frame/links.js';

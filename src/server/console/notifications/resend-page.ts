@@ -5,7 +5,7 @@ import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import { type ResendOutcome, stateOf } from '../../../webhooks/undelivered/resend.schemas.js';
 import type { WebhookResend } from '../../../webhooks/undelivered/webhook-resend.entity.js';
-import type { View, Visit } from '../../../http/pages/site.js';
+import type { Visit } from '../../../http/pages/site.js';
 import { facts, statusBadge, tiles, time } from '../../../http/pages/parts.js';
 import { clientLink, orderLink, receiverLink } from '../frame/links.js';
 import { listHref, notificationTable } from './notification-list.js';
