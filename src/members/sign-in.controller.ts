@@ -50,7 +50,7 @@ export class SignInController {
     const failures = await this.members.signIn({ name, password }, request, response);
     if (failures !== null) {
       // Earlier sign-in forms become invalid, because somebody else may have prepared one.
-      this.site.forms.renew(response);
+      this.site.forms.cookie.renew(response);
       const next = this.site.url(returnTo);
       if (failures === 0) return seeOther(response, next);
       return sendPage(response, this.site.brand, failuresPage(this.site, failures, next));
@@ -72,7 +72,7 @@ export class SignInController {
     const { form } = formFields(request);
     this.site.forms.check(request.headers, SIGN_OUT, form);
     await this.members.signOut(request, response);
-    this.site.forms.renew(response);
+    this.site.forms.cookie.renew(response);
     seeOther(response, this.site.url(SIGN_OUT));
   }
 

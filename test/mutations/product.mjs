@@ -193,14 +193,14 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'another host of the same domain may send the forms of members',
-    file: 'src/http/pages/form-token.ts',
+    file: 'src/http/pages/form.ts',
     from: "site !== undefined && site !== 'same-origin' && site !== 'none'",
     to: "site === 'cross-site'",
     caughtBy: 'test/auth/authorize/browser-security.spec.ts',
   },
   {
     name: 'scripts can read the cookies',
-    file: 'src/http/pages/form-token.ts',
+    file: 'src/http/pages/form.ts',
     from: "'Path=/', 'HttpOnly', 'SameSite=Lax'",
     to: "'Path=/', 'SameSite=Lax'",
     caughtBy: 'test/http/pages/form-token.spec.ts',

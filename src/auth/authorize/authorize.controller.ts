@@ -2,8 +2,7 @@ import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { logServerError, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
-import { formFields } from '../../http/pages/form.js';
-import { refused } from '../../http/pages/form-token.js';
+import { formFields, refused } from '../../http/pages/form.js';
 import { PageRoute, seeOther, sendPage } from '../../http/pages/page.js';
 import type { ResourceOwner } from '../../values/resource-owner.js';
 import {
@@ -76,7 +75,7 @@ export class AuthorizeController {
   /** Asks the owner, except for an application that the operator trusts. */
   private async proceed(http: HttpRequest, response: HttpResponse, { query, target, owner }: Asked): Promise<void> {
     const request = checkRequest(query, target.client);
-    const browser = this.site.forms.browser(http.headers, response);
+    const browser = this.site.forms.cookie.ensure(http.headers, response);
     const form = await this.authorizations.ask(target, request, { ownerId: owner.id, browser });
     if (!target.isTrusted) {
       const otherAccountUrl = await this.site.signInUrl(http, pathWithoutPrompt(query), true);

@@ -5,13 +5,13 @@ import { parseDuration } from '../../values/duration.js';
 export type Texts = Record<string, string>;
 
 /** The address of a page with these fields. Empty ones are left out. */
-export function hrefOf(path: string, fields: Texts): string {
+export function hrefOf(path: string, fields: Texts) {
   const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''));
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
 /** Postgres refuses NUL, and no id or name contains a control character. */
-export const isSearchable = (text: string): boolean => !/\p{Cc}|\p{Cs}/u.test(text);
+export const isSearchable = (text: string) => !/\p{Cc}|\p{Cs}/u.test(text);
 
 export interface Field {
   name: string;
@@ -41,8 +41,6 @@ export const refilled = (parts: FormPart[], given: Texts, faults: Record<string,
     const value = part.type === 'password' ? '' : (given[part.name] ?? '');
     return { ...part, value, fault: faults[part.name] };
   });
-
-export const shownPart = (part: FormPart) => (part instanceof Html ? part : inputField(part));
 
 export function inputField(field: Field) {
   const { name, label, value, fault, hint, type, isRequired } = field;
@@ -136,7 +134,7 @@ export interface Filter<Values> {
 }
 
 /** Reads a filter. It may have two times, `since` and `until`. */
-export function readFilter<Values extends object>(fields: FilterFields<Values>, input: Texts): Filter<Values> {
+export function readFilter<Values extends object>(fields: FilterFields<Values>, input: Texts) {
   const now = Date.now();
   const filter = { given: {}, values: {}, faults: {} } as Filter<Values>;
   for (const name in fields) {
@@ -147,13 +145,12 @@ export function readFilter<Values extends object>(fields: FilterFields<Values>, 
     if (text !== '' && value === null) filter.faults[name] = fields[name].fault;
   }
   const { values, faults } = filter as unknown as Filter<{ since: number; until: number }>;
-  const { since = null, until = null } = values;
-  if (since !== null && until !== null && until <= since)
-    faults.until = 'This time must be later than the one before it.';
+  const { since, until } = values;
+  if (since && until && until <= since) faults.until = 'This time must be later than the one before it.';
   return filter;
 }
 
-export const hasFault = ({ faults }: Pick<Filter<object>, 'faults'>): boolean => Object.keys(faults).length > 0;
+export const hasFault = ({ faults }: Pick<Filter<object>, 'faults'>) => Object.keys(faults).length > 0;
 
 /** `clientId`: the client whose portal it is in; null in the console. */
 export function filterForm<Values>(
@@ -176,7 +173,7 @@ export function filterForm<Values>(
   </form>`;
 }
 
-export const choice = <Value extends string>(label: string, options: Record<Value, string>): FilterField<Value> => ({
+export const choice = <Value extends string>(label: string, options: Texts): FilterField<Value> => ({
   label,
   options,
   read: (text) => (Object.hasOwn(options, text) ? (text as Value) : null),
@@ -209,7 +206,7 @@ export const moment = (label: string): FilterField<number> => ({
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?))?(Z|[+-]\d{2}:\d{2})?(?: ?UTC)?$/;
 
 /** In milliseconds since 1970. Null if the text is neither a time nor a duration. */
-function momentOf(text: string, now: number): number | null {
+function momentOf(text: string, now: number) {
   const ago = parseDuration(text);
   // The time changes only every five seconds, so that the count of a list can be cached.
   if (ago !== null) return now - (now % 5_000) - ago;

@@ -37,7 +37,7 @@ export interface Order {
 }
 
 /** A part of rows that were read with one more than `most`. `name`: the text that names a row. */
-export const partOf = <Row>(rows: Row[], most: number, name: (row: Row) => string): Found<Row> => {
+export const partOf = <Row>(rows: Row[], most: number, name: (row: Row) => string) => {
   const last = rows.length > most && rows[most - 1];
   return { rows: rows.slice(0, most), next: last ? name(last) : null };
 };
@@ -87,24 +87,16 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   actions?: Record<string, Action<Read>>;
 }
 
-interface ShownRows<Row> extends Found<Row> {
-  count: Count | null;
-  /** Whether the list is too long for the order that was asked for. */
-  isUnsorted?: boolean;
-}
-
 /** A page with a filter, the number of rows, a table with links that sort it, and links to the pages and the file. */
 export function listPage<Row, Values extends object, Read extends Filter<Values> = Filter<Values>>(
   list: List<Row, Values, Read>,
 ): Page {
   const { path, title, noun, fields, nothing, isLive, actions } = list;
-
-  const filterOf = async (input: Texts, visit: Visit) =>
-    list.filter ? list.filter(input, visit) : (readFilter(fields, input) as Read);
+  const { filter: filterOf = async (input) => readFilter(fields, input) as Read } = list;
 
   const columnsFor = (visit: Visit) => (typeof list.columns === 'function' ? list.columns(visit) : list.columns);
 
-  async function content(visit: Visit, filter: Read, input: Texts): Promise<Html> {
+  async function content(visit: Visit, filter: Read, input: Texts) {
     const columns = columnsFor(visit);
     const { trail = '', sort = '', after: given = '' } = input;
     const after = isSearchable(given) ? given : '';
@@ -129,23 +121,21 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
       ${await list.under?.(visit, filter, rows)}`;
   }
 
-  async function rowsOf(
-    visit: Visit,
-    filter: Read,
-    order: Sorting<Row> | null,
-    after: string,
-  ): Promise<ShownRows<Row>> {
+  /** `isUnsorted`: the list is too long for the order that was asked for. */
+  async function rowsOf(visit: Visit, filter: Read, order: Sorting<Row> | null, after: string) {
     const part = (order: Order | null) => list.read(filter, { after: after || null, most: PAGE_SIZE, order }, visit);
     if (list.count !== undefined && (order === null || list.orders?.includes(order.column))) {
       const found = await part(order);
       const isWhole = after === '' && found.next === null;
-      return { ...found, count: isWhole ? { count: found.rows.length } : ((await list.count?.(filter)) ?? null) };
+      const count = isWhole ? { count: found.rows.length } : ((await list.count?.(filter)) ?? null);
+      return { ...found, count, isUnsorted: false };
     }
     const { rows, next } = await list.read(filter, { after: null, most: MAX_COUNTED, order: null }, visit);
-    if (next !== null) return { ...(await part(null)), count: { count: rows.length, isMore: true }, isUnsorted: true };
+    const count = { count: rows.length, isMore: next !== null };
+    if (next !== null) return { ...(await part(null)), count, isUnsorted: true };
     const begin = Number(after) || 0;
     const onward = (order === null ? rows : sorted(rows, order)).slice(begin);
-    return { ...partOf(onward, PAGE_SIZE, () => String(begin + PAGE_SIZE)), count: { count: rows.length } };
+    return { ...partOf(onward, PAGE_SIZE, () => String(begin + PAGE_SIZE)), count, isUnsorted: false };
   }
 
   return {
@@ -173,7 +163,7 @@ interface Sorting<Row> extends Order {
 }
 
 /** `Name`, or `-Name` for the descending order. Null if no such column has values. */
-function orderOf<Row>(columns: Columns<Row>, text: string): Sorting<Row> | null {
+function orderOf<Row>(columns: Columns<Row>, text: string) {
   const column = text.replace(/^-/, '');
   const value = wholeColumns(columns).find(({ name }) => name === column)?.value;
   return value ? { column, isDescending: column !== text, value } : null;

@@ -1,13 +1,56 @@
+import { createHash } from 'node:crypto';
 import { applyDecorators, Catch, Inject, SetMetadata, UseFilters } from '@nestjs/common';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Brand } from '../../options/brand-options.js';
 import { ENGLISH, filled, type MemberTexts, type TextName } from '../../values/member-texts.js';
 import { ProblemFilter } from '../error-response.js';
 import { type HttpRequest, type HttpResponse, setHeaders } from '../exchange.js';
-import { type Html, html, type Shown } from '../html.js';
+import { Html, html } from '../html.js';
 import { FASTIFY_ROUTE_CONFIG, isAuthPath, NO_STORE, oauthRoute, pathOf } from '../oauth-route.js';
 import { Problem } from '../problem.js';
-import { documentOf, inlineStyle, ISOLATION_HEADERS, PLAIN_STYLE } from './page-frame.js';
+
+/** Of the pages for browsers of resource owners and of the page with the API's documentation. */
+const PLAIN_STYLE = `
+:root{color-scheme:light dark;--line:#8884;--good:#2a8f4f;--bad:#cc3d3d;--soft:#8882}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:70rem;padding:1rem;font:1rem/1.45 system-ui,sans-serif}
+h1{font-size:1.3rem;margin:0}h2{font-size:1.05rem;margin:1.6rem 0 .5rem}
+header{display:flex;flex-wrap:wrap;gap:.4rem 1.2rem;align-items:baseline}
+input{flex:1;min-width:0;font:inherit;padding:.5rem}button{font:inherit;padding:.5rem 1rem;cursor:pointer}
+.note{border-left:4px solid var(--bad);padding:.5rem .8rem;background:var(--soft)}
+`;
+
+/** Of every page. A page of another site cannot get a reference to its window. */
+export const ISOLATION_HEADERS = { 'Cross-Origin-Opener-Policy': 'same-origin', 'X-Content-Type-Options': 'nosniff' };
+
+/** A style sheet within a page, and the source for `style-src` that permits exactly its bytes. */
+export const inlineStyle = (style: string) => ({
+  tag: new Html(`<style>${style}</style>`),
+  source: `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+});
+
+/** The frame of every HTML document of Usher. `head`: its style, and what else its head contains. */
+export const documentOf = (title: string, head: Html, content: Html, language = 'en') =>
+  html`<!doctype html>
+    <html lang="${language}">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        ${head}
+      </head>
+      <body>
+        ${content}
+      </body>
+    </html>`.text;
+
+/**
+ * How an address in a document begins: with `/`, or with `~` for the home of its site. The lookbehind is last, so that it is
+ * tried only where such a character is.
+ */
+export const ADDRESS = /[/~](?<=\s(?:href|action|src)=".)/g;
+export const ADDRESS_OF_SITE = /~(?<=\s(?:href|action|src)=".)/g;
 
 const styleOf = (color: string) => `${PLAIN_STYLE}
 html{border-top:.4rem solid ${color};background:Canvas;color:CanvasText}
@@ -41,7 +84,7 @@ export interface BrowserPage {
   status?: number;
 }
 
-export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage): void {
+export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage) {
   const { brandName, brandLogo, helpUrl, privacyUrl, memberTexts } = brand;
   const { title, body, formTarget = null, status = 200 } = page;
   const style = inlineStyle(styleOf(brand.brandColor));
@@ -53,7 +96,7 @@ export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage
       `default-src 'none'; style-src ${style.source}; base-uri 'none'; frame-ancestors 'none'; ` +
       `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}${brandLogo === null ? '' : '; img-src data:'}`,
     'X-Frame-Options': 'DENY',
-    // With no-referrer, a form would send Origin: null, which form-token.ts refuses.
+    // With no-referrer, a form would send Origin: null, which form.ts refuses.
     'Referrer-Policy': 'same-origin',
   });
   response.status(status);
@@ -68,10 +111,10 @@ export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage
   response.send(documentOf(`${title} · ${brandName}`, style.tag, content, memberTexts.language));
 }
 
-export const link = (url: string | null | undefined, text: string): Shown => url && html`<a href="${url}">${text}</a>`;
+export const link = (url: string | null | undefined, text: string) => url && html`<a href="${url}">${text}</a>`;
 
 /** 303, so that the browser follows with GET and never repeats a form at the other address (RFC 9700 section 4.12). */
-export function seeOther(response: HttpResponse, location: string): void {
+export function seeOther(response: HttpResponse, location: string) {
   setHeaders(response, { ...NO_STORE, Location: location, 'Referrer-Policy': 'no-referrer' });
   response.status(303);
   response.send('');
@@ -88,7 +131,7 @@ export class PageProblem extends Problem {
   }
 }
 
-export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Problem): void {
+export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Problem) {
   const { 'WWW-Authenticate': _, ...headers } = problem.headers;
   setHeaders(response, headers);
   const { memberTexts } = brand;
@@ -119,7 +162,7 @@ export const PageRoute = (): MethodDecorator =>
   applyDecorators(UseFilters(PageFilter), SetMetadata(FASTIFY_ROUTE_CONFIG, { form: true, page: true }));
 
 /** Whether an error outside a route goes to a browser: at a page, or at another path below /auth that a browser opens. */
-export function wantsPage(request: HttpRequest): boolean {
+export function wantsPage(request: HttpRequest) {
   const { routeOptions } = request as { routeOptions?: { config?: { page?: boolean } } };
   if (routeOptions?.config?.page) return true;
   const { accept = '' } = request.headers;

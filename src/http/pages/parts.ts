@@ -8,7 +8,7 @@ const UNITS: [ms: number, name: string][] = [
 ];
 
 /** In the largest unit that fits: `45 s`, `3 min`, `5 h`, `12 d`. */
-export function duration(ms: number): string {
+export function duration(ms: number) {
   const [size, name] = UNITS.find(([size]) => ms >= size) ?? [1_000, 's'];
   return `${Math.floor(ms / size)} ${name}`;
 }
@@ -39,7 +39,7 @@ const SHORT_LENGTH = 8;
 export const shortId = (id: string) =>
   html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
 
-export const shortened = (id: string): string => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);
+export const shortened = (id: string) => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);
 
 /** A button that copies `text`. It is shown only where scripts run. */
 export const copyButton = (text: string, label = 'Copy') =>
@@ -69,7 +69,7 @@ export const statusBadge = (status: string, kind?: Kind | 'neutral') =>
 export const emptyState = (text: string | Html) => html`<div class="empty"><p>${text}</p></div>`;
 
 /** The detail of a problem as a sentence for a page. */
-export const sentence = (detail: string): string =>
+export const sentence = (detail: string) =>
   detail.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase()).replace(/([^.?!])$/, '$1.');
 
 /** A message at the top of a page. Screen readers announce a bad one at once. */
@@ -131,6 +131,10 @@ export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
 
 const readerOf = <Row>(reading: Reading<Row, Content> | keyof Row | undefined) =>
   typeof reading === 'function' ? reading : (row: Row) => row[reading as keyof Row] as Content;
+
+/** What a row shows in each column, by the names of the columns. */
+export const cellsOf = <Row>(columns: Columns<Row>, row: Row) =>
+  Object.fromEntries(wholeColumns(columns).map(({ name, cell }) => [name, cell(row)]));
 
 /** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. */
 export function table<Row>(

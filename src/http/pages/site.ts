@@ -1,9 +1,9 @@
-import type { Actor } from '../../values/actor.js';
+import type { INestApplicationContext, Type } from '@nestjs/common';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
 import { anchorOf, type Html, html } from '../html.js';
 import { conflict, notFound, Problem, unprocessable } from '../problem.js';
 import { type FormPart, hiddenField, hrefOf, refilled, type Texts } from './fields.js';
-import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
+import { FORM_FIELD, formFields, postForm, type Submission, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
 
 export interface View {
@@ -42,6 +42,15 @@ export interface Page<Subject = unknown> {
 
 export const definePage = <Subject>(page: Page<Subject>): Page => page;
 
+/** Pages that need services of the application. `classes`: those of the services. */
+export const pagesWith =
+  <Services extends unknown[]>(
+    classes: [...{ [Index in keyof Services]: Type<Services[Index]> }],
+    pages: (...services: [...Services, app: INestApplicationContext]) => Page[],
+  ) =>
+  (app: INestApplicationContext) =>
+    pages(...(classes.map((one) => app.get(one)) as Services), app);
+
 /** A form of a page, and what it does. It has either `run` or `answer`. */
 export interface Action<Subject = unknown> extends Submission {
   /** `subject`: what the page has read, or the row that the form belongs to. */
@@ -56,13 +65,6 @@ export interface Action<Subject = unknown> extends Submission {
   answer?(fields: Texts, visit: Visit): Promise<View | string>;
 }
 
-/** A form that was refused: its action, what was given, and why. The page is shown again with it. */
-export interface Refusal {
-  form: string;
-  given: Texts;
-  problem: Problem;
-}
-
 /** Remembers the forms that were sent, so that each can be sent only once. */
 export interface SentForms {
   /** False if this form was sent before. */
@@ -72,7 +74,8 @@ export interface SentForms {
 }
 
 export class Visit {
-  refusal: Refusal | null = null;
+  /** A form that was refused: its action, what was given, and why. The page is shown again with it. */
+  refusal: { form: string; given: Texts; problem: Problem } | null = null;
   private subject: unknown;
   private result: Html | null = null;
 
@@ -84,53 +87,53 @@ export class Visit {
   ) {}
 
   /** What the page is about: the only parameter in its address, otherwise the client of the portal. Empty without both. */
-  get id(): string {
+  get id() {
     return Object.values(this.request.params as Texts)[0] ?? this.viewer?.clientId ?? '';
   }
 
   /** The texts in the address, without white space around them. A repeated one counts as not given. */
-  get query(): Texts {
+  get query() {
     const texts = Object.entries(this.request.query as Record<string, unknown>);
     return Object.fromEntries(texts.map(([name, text]) => [name, typeof text === 'string' ? text.trim() : '']));
   }
 
-  get actor(): Actor {
+  get actor() {
     return actorOf(this.request);
   }
 
-  get requestId(): string {
+  get requestId() {
     return idOfRequest(this.request);
   }
 
-  get viewer(): Viewer | null {
+  get viewer() {
     return viewerOf(this.request);
   }
 
   /** The client whose portal it is; null in the console. Before the sign-in it is an error. */
-  get clientId(): string | null {
+  get clientId() {
     if (!this.viewer) throw new Error('nobody is signed in');
     return this.viewer.clientId;
   }
 
   /** Throws 404 for what belongs to another client than that of the portal. */
-  checkClient(owner: string): void {
+  checkClient(owner: string) {
     if (this.clientId !== null && this.clientId !== owner) throw notFound('there is no such page');
   }
 
-  get section(): string {
+  get section() {
     return this.page.section ?? this.page.path.split('/')[2] ?? 'overview';
   }
 
-  get mayChange(): boolean {
+  get mayChange() {
     return this.viewer?.mayChange ?? false;
   }
 
-  get path(): string {
+  get path() {
     return this.page.path.replace(/:\w+/, encodeURIComponent(this.id));
   }
 
   /** The page as it is now. `result`: of an action, shown above it. */
-  async show(result: Html | null = null): Promise<View | string> {
+  async show(result: Html | null = null) {
     this.result = result;
     this.subject = await this.page.read?.(this);
     return this.page.show(this, this.subject);
@@ -140,19 +143,19 @@ export class Visit {
    * The form of an action of this page; null for a viewer who may not send it. After a refusal its fields have what was
    * given, except for passwords, and the fault. `of`: the row that it belongs to. `id`: for fields outside of the form.
    */
-  form(name: string, of: unknown = this.subject, id?: string): Html | null {
+  form(name: string, of: unknown = this.subject, id?: string) {
     const action = this.page.actions?.[name];
     if (!action) throw new Error(`${this.page.path} has no action ${name}`);
     const parts = action.fields?.(of, this) ?? [];
     const { refusal } = this;
     const values = this.page.read ? seenIn(parts) : '';
     const seen = values === '' ? [] : [hiddenField(SEEN_FIELD, values)];
-    const shown = refusal?.form === name ? refilled(parts, refusal.given, faultsOf(refusal, parts)) : parts;
+    const shown = refusal?.form === name ? refilled(parts, refusal.given, faultsOf(refusal.problem, parts)) : parts;
     return postForm(this.request, addressOf(this.path, name, action), action, [...shown, ...seen], id);
   }
 
   /** The changes that the viewer may make: forms of this page, by the titles of their columns. */
-  forms(columns: Record<string, (string | null | false)[]>): Html | null {
+  forms(columns: Record<string, (string | null | false)[]>) {
     if (!this.mayChange) return null;
     return html`<h2 id="changes">Changes</h2>
       <div class="columns">
@@ -167,7 +170,7 @@ export class Visit {
   }
 
   /** Runs an action. What a person can correct is shown on the page. */
-  async post(name: string, action: Action): Promise<View | string> {
+  async post(name: string, action: Action) {
     const given = formFields(this.request);
     const form = this.viewer?.session ? given[FORM_FIELD] : undefined;
     let isNew = false;
@@ -200,7 +203,7 @@ export class Visit {
   }
 
   /** What was done or refused just now, above the content of the page. */
-  notices(): Html | null {
+  notices() {
     if (this.result) return this.result;
     if (this.refusal) {
       const fault = faultText(this.refusal.problem);
@@ -223,19 +226,18 @@ const seenIn = (parts: FormPart[]) =>
     ),
   );
 
-export const addressOf = (path: string, name: string, { at = name }: Action): string =>
-  at === '' ? path : `${path}/${at}`;
+export const addressOf = (path: string, name: string, { at = name }: Action) => (at === '' ? path : `${path}/${at}`);
 
 /** What a person can correct in a form. Everything else is an error of its own page. */
 const CORRECTABLE = [400, 409, 422, 429];
 
 /** The detail as a sentence, without the name of the field before it. */
-export function faultText({ errors, detail }: Problem): string {
+export function faultText({ errors, detail }: Problem) {
   return sentence(errors?.map(({ message }) => message).join('; ') ?? detail);
 }
 
 /** The fault belongs to the field that it names, otherwise to the first one. */
-function faultsOf({ problem }: Refusal, parts: FormPart[]): Texts {
+function faultsOf(problem: Problem, parts: FormPart[]) {
   const fault = faultText(problem);
   const names = parts.flatMap((part) => ('name' in part ? part.name : []));
   const [faulty = ''] = [...names.filter((name) => fault.startsWith(`The ${name} `)), ...names];

@@ -9,58 +9,46 @@ import { Backlog } from '../health/backlog.js';
 import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
 import { OperatorAccess } from './access/operator-access.js';
-import { OperatorsPages } from './access/operators-pages.js';
-import { AuditPages } from './audit/audit-pages.js';
+import { operatorsPages } from './access/operators-pages.js';
+import { auditPages } from './audit/audit-pages.js';
 import { AuditSearch } from './audit/audit-search.js';
 import { ClientDetailsReader, ClientDirectory } from './clients/clients-data.js';
-import { ClientPages } from './clients/client-pages.js';
-import { ClientsPages } from './clients/clients-pages.js';
-import { type Page } from '../../http/pages/site.js';
+import { clientPages } from './clients/client-pages.js';
+import { clientsPages } from './clients/clients-pages.js';
 import { OPS_SITE } from './frame/frame.js';
-import { mountSite, UsedForms } from './frame/pages.js';
-import { HealthPages } from './health/health-pages.js';
-import { MembersPages } from './members/members-pages.js';
-import { NotificationsPages } from './notifications/notifications-pages.js';
-import { WebhookPages } from './notifications/webhook-pages.js';
+import { mountSite } from './frame/pages.js';
+import { healthPages } from './health/health-pages.js';
+import { membersPages } from './members/members-pages.js';
+import { notificationsPages } from './notifications/notifications-pages.js';
+import { webhookPages } from './notifications/webhook-pages.js';
 import { OverviewData } from './overview/overview-data.js';
-import { OverviewPages } from './overview/overview-pages.js';
+import { overviewPages } from './overview/overview-pages.js';
 import { ReceiversData } from './receivers/receivers-data.js';
-import { ReceiversPages } from './receivers/receivers-pages.js';
-import { SearchPages } from './search/search-pages.js';
+import { receiversPages } from './receivers/receivers-pages.js';
+import { searchPages } from './search/search-pages.js';
 
-const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
-  OperatorAccess,
-  OverviewPages,
-  SearchPages,
-  NotificationsPages,
-  WebhookPages,
-  ReceiversPages,
-  ClientsPages,
-  ClientPages,
-  MembersPages,
-  OperatorsPages,
-  AuditPages,
-  HealthPages,
+const PAGES = [
+  overviewPages,
+  searchPages,
+  notificationsPages,
+  webhookPages,
+  receiversPages,
+  clientsPages,
+  clientPages,
+  membersPages,
+  operatorsPages,
+  auditPages,
+  healthPages,
 ];
 
-export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
-  const pages = PAGES.flatMap((source) => app.get(source).pages);
-  mountSite(app, server, OPS_SITE, pages);
+export function mountConsole(app: INestApplicationContext, server: FastifyInstance) {
+  mountSite(app, server, OPS_SITE, [...app.get(OperatorAccess).pages, ...PAGES.flatMap((pages) => pages(app))]);
 }
 
 @Module({
   imports: [WebhookModule, PurgeModule, AccountModule, PortalModule, CertificationModule],
   controllers: [HealthController, MetricsController],
-  providers: [
-    ...PAGES,
-    UsedForms,
-    OverviewData,
-    ReceiversData,
-    ClientDirectory,
-    ClientDetailsReader,
-    AuditSearch,
-    Backlog,
-  ],
-  exports: [WebhookModule, PortalModule, OperatorAccess, ClientDetailsReader],
+  providers: [OperatorAccess, OverviewData, ReceiversData, ClientDirectory, ClientDetailsReader, AuditSearch, Backlog],
+  exports: [WebhookModule, PortalModule, OperatorAccess],
 })
 export class OpsModule {}

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../http/html.js';
-import { documentOf, inlineStyle, ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
+import { documentOf, inlineStyle, ISOLATION_HEADERS } from '../../http/pages/page.js';
 import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/frame.js';
 import type { Config } from '../settings/settings.js';
 import { ADDRESS, type Guide, type GuidePage } from './guides.js';

@@ -12,7 +12,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../auth/client-authentication/internal.guard.js';
 import { parseBasicHeader } from '../../http/basic-credentials.js';
-import { ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
+import { ISOLATION_HEADERS } from '../../http/pages/page.js';
 import { notFound, Problem } from '../../http/problem.js';
 import { loadPackage, StartUpError } from '../../values/start-up-error.js';
 import { OperatorAccess } from '../console/access/operator-access.js';

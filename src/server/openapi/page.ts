@@ -1,5 +1,5 @@
 import { html } from '../../http/html.js';
-import { documentOf } from '../../http/pages/page-frame.js';
+import { documentOf } from '../../http/pages/page.js';
 
 /** What Scalar may do. It would otherwise load fonts of its makers, and offer their hosted services. */
 const VIEWER_OPTIONS = {

@@ -7,8 +7,7 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { addressGroup, addressOf } from '../../http/exchange.js';
 import { html } from '../../http/html.js';
 import { type FormPart, isSearchable, type Texts } from '../../http/pages/fields.js';
-import { postForm, setViewer } from '../../http/pages/form.js';
-import { refused } from '../../http/pages/form-token.js';
+import { postForm, refused, setViewer } from '../../http/pages/form.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
 import type { Action, Page, Visit } from '../../http/pages/site.js';
 import { forbidden, tooManyRequests } from '../../http/problem.js';
@@ -17,7 +16,7 @@ import { Limits } from '../../limits/limits.module.js';
 import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { BrowserSessions, SAFE_METHODS } from '../console/access/browser-sessions.js';
-import { OPS_HEADERS, Site } from '../console/frame/frame.js';
+import { OPS_HEADERS, type Site, siteOf } from '../console/frame/frame.js';
 
 export const OVERVIEW_PATH = `${PORTAL_PATH}/overview`;
 const SIGN_OUT_PATH = `${PORTAL_PATH}/sign-out`;
@@ -43,17 +42,17 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
   ) {
     const { brandName, publicUrl } = options;
     super(portals, PORTAL_PATH, publicUrl);
-    this.site = new Site(
-      PORTAL_PATH,
-      SECTIONS,
-      ({ name }, request) =>
+    this.site = siteOf({
+      home: PORTAL_PATH,
+      sections: SECTIONS,
+      bar: ({ name }, request) =>
         html`<div class="u-who">
           ${name} ${postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
         </div>`,
-      OVERVIEW_PATH,
-      brandName,
-      new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, ''),
-    );
+      overview: OVERVIEW_PATH,
+      name: brandName,
+      base: new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, ''),
+    });
   }
 
   readonly pages: Page[] = [

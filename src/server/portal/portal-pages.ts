@@ -1,41 +1,35 @@
-import { type INestApplicationContext, Injectable, Module } from '@nestjs/common';
+import { type INestApplicationContext, Module } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { html } from '../../http/html.js';
 import { inputField } from '../../http/pages/fields.js';
 import { listPage, partOf } from '../../http/pages/list.js';
 import { notice, table } from '../../http/pages/parts.js';
-import type { Page } from '../../http/pages/site.js';
+import { pagesWith } from '../../http/pages/site.js';
 import { OrderTotals } from '../../orders/list/order-totals.js';
 import { OrdersModule } from '../../orders/orders.module.js';
 import { PORTAL_PATH } from '../../portal/portal.js';
 import { type UndeliveredNotification, UndeliveredWebhooks } from '../../webhooks/undelivered/undelivered-webhooks.js';
-import { AuditPages } from '../console/audit/audit-pages.js';
-import { ClientPages } from '../console/clients/client-pages.js';
+import { auditPages } from '../console/audit/audit-pages.js';
+import { clientPages } from '../console/clients/client-pages.js';
 import { ClientDetailsReader } from '../console/clients/clients-data.js';
 import { notifications, ORDER_COLUMNS, summary } from '../console/clients/client-page.js';
 import { webhookLink } from '../console/frame/links.js';
 import { mountSite } from '../console/frame/pages.js';
-import { NotificationsPages } from '../console/notifications/notifications-pages.js';
-import { WebhookPages } from '../console/notifications/webhook-pages.js';
+import { notificationsPages } from '../console/notifications/notifications-pages.js';
+import { webhookPages } from '../console/notifications/webhook-pages.js';
 import { OpsModule } from '../console/ops.module.js';
 import { healthTable } from '../console/receivers/receiver-parts.js';
 import { OVERVIEW_PATH, PortalEntry } from './portal-entry.js';
 
 const MAX_ORDERS = 100;
 
-@Injectable()
-export class PortalPages {
-  constructor(
-    private readonly details: ClientDetailsReader,
-    private readonly undelivered: UndeliveredWebhooks,
-    private readonly totals: OrderTotals,
-  ) {}
-
-  readonly pages: Page[] = [
+const portalPages = pagesWith(
+  [ClientDetailsReader, UndeliveredWebhooks, OrderTotals],
+  (reader, undelivered, totals) => [
     {
       path: OVERVIEW_PATH,
       show: async (visit) => {
-        const details = await this.details.read(visit.id);
+        const details = await reader.read(visit.id);
         const { deliveriesPaused: paused } = details.account;
         const body = html`${paused && notice('warning', html`Your operator has paused deliveries: ${paused.reason}`)}
           ${summary(visit, details)}
@@ -59,7 +53,7 @@ export class PortalPages {
       read: async (_, { after, most }, { id: clientId }) => {
         const rows: UndeliveredNotification[] = [];
         const query = { limit: most + 1, cursor: after ?? undefined };
-        for await (const page of this.undelivered.pages({ clientId, ownerId: null }, query)) rows.push(...page);
+        for await (const page of undelivered.pages({ clientId, ownerId: null }, query)) rows.push(...page);
         return partOf(rows, most, idOf);
       },
       count: null,
@@ -74,7 +68,7 @@ export class PortalPages {
       show: async (visit) => {
         const { id: clientId, query } = visit;
         const { day = new Date().toISOString().slice(0, 10) } = query;
-        const { currencies } = await this.totals.of({ clientId, ownerId: null }, { day });
+        const { currencies } = await totals.of({ clientId, ownerId: null }, { day });
         const body = html`<form class="filter" method="get" action="${visit.path}">
             ${inputField({ name: 'day', label: 'Day (UTC)', value: day })} <button>Show the totals</button>
           </form>
@@ -88,21 +82,22 @@ export class PortalPages {
             'No order was completed on this day.',
           )}
           <h2>The newest orders</h2>
-          ${table(ORDER_COLUMNS, await this.details.orders(clientId, MAX_ORDERS), 'Your orders will be here.')}`;
+          ${table(ORDER_COLUMNS, await reader.orders(clientId, MAX_ORDERS), 'Your orders will be here.')}`;
         return { title: 'Orders', body };
       },
     },
-  ];
-}
+  ],
+);
 
 const idOf = ({ headers }: UndeliveredNotification) => headers['X-Webhook-Id'] ?? '';
 
+const PAGES = [portalPages, notificationsPages, webhookPages, clientPages, auditPages];
+
 export function mountPortal(app: INestApplicationContext, server: FastifyInstance): void {
   const entry = app.get(PortalEntry);
-  const pages = [PortalEntry, PortalPages, NotificationsPages, WebhookPages].flatMap((source) => app.get(source).pages);
-  pages.push(app.get(ClientPages).settings, app.get(AuditPages).record);
-  mountSite(app, server, entry.site, pages, (request, reply) => entry.check(request, reply));
+  const pages = PAGES.flatMap((pages) => pages(app));
+  mountSite(app, server, entry.site, [...entry.pages, ...pages], (request, reply) => entry.check(request, reply));
 }
 
-@Module({ imports: [OpsModule, OrdersModule], providers: [PortalEntry, PortalPages] })
+@Module({ imports: [OpsModule, OrdersModule], providers: [PortalEntry] })
 export class PortalPagesModule {}

@@ -6,7 +6,7 @@ import { launchBrowser, picture } from '../../support/browser.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
-import { TestUsher } from '../../support/usher.js';
+import { TestClient, TestUsher } from '../../support/usher.js';
 
 const run = promisify(execFile);
 const WIDTHS = [390, 1280];
@@ -79,8 +79,11 @@ test('an operator issues a client, sees why its third order failed, repairs it a
   clientPath = new URL(page.url()).pathname;
 
   // The integrator follows it, and the first order arrives.
-  const { stdout } = await run('bash', ['-c', quickStart], { env: { PATH: process.env.PATH ?? '' } });
-  const [first = ''] = /TW92aWVPcmRlcjp[A-Za-z0-9+/=]+/.exec(stdout) ?? [];
+  const commands = `${quickStart}\necho "$TOKEN"`;
+  expect((await run('bash', ['-c', commands], { env: { PATH: process.env.PATH ?? '' } })).stdout).toMatch(/\w{20}/);
+  const clientId = decodeURIComponent(clientPath.split('/').at(-1) ?? '');
+  const integrator = new TestClient(usher, clientId, secret);
+  const first = await integrator.completedOrder();
   await usher.webhook(first, 'SUCCESS');
   expect(receiver.of(first)).toHaveLength(1);
   await open(page, 'Notifications');
@@ -88,14 +91,10 @@ test('an operator issues a client, sees why its third order failed, repairs it a
   expect(await page.getByRole('link', { name: 'Popcorn Partners' }).count()).toBeGreaterThan(0);
 
   // The second order arrives too; the third one fails.
-  const client = await usher.clients.get(decodeURIComponent(clientPath.split('/').at(-1) ?? ''));
-  const order = async (): Promise<string> => {
-    const { stdout: printed } = await run('bash', ['-c', quickStart], { env: { PATH: process.env.PATH ?? '' } });
-    return /TW92aWVPcmRlcjp[A-Za-z0-9+/=]+/.exec(printed)?.[0] ?? '';
-  };
-  await usher.webhook(await order(), 'SUCCESS');
+  const client = await usher.clients.get(clientId);
+  await usher.webhook(await integrator.completedOrder(), 'SUCCESS');
   receiver.behaviour = (response) => void response.writeHead(401).end('{"error":"<b>who</b> are you"}');
-  const third = await order();
+  const third = await integrator.completedOrder();
   const failed = await usher.webhook(third, 'FAILED');
 
   // Why: the overview leads to the receiver, the list of failed ones to the notification.

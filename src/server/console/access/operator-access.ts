@@ -95,7 +95,7 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
   ];
 
   /** False if the browser was redirected to the sign-in page. Throws a problem to refuse the request. */
-  async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  async check(request: FastifyRequest, reply: FastifyReply) {
     void reply.headers(OPS_HEADERS);
     if (OPS_SITE.assets.some(({ path }) => path === request.routeOptions.url)) return true;
     const operator = await this.operatorOf(request);
@@ -106,7 +106,7 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
   }
 
   /** An Authorization header takes precedence over a session. Null without either, or if the session has ended. */
-  async operatorOf(request: FastifyRequest): Promise<Viewer | null> {
+  async operatorOf(request: FastifyRequest) {
     const { operator, metrics, environment } = this.config;
     const { authorization } = request.headers;
     if (authorization !== undefined) {

@@ -1,11 +1,11 @@
-import { Injectable } from '@nestjs/common';
 import { AUDIT_ACTIONS, type AuditAction, type AuditDetail } from '../../../audit/audit-event.entity.js';
 import { html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
-import { choice, type Filter, hrefOf, moment, MOMENT_HINT, searchField } from '../../../http/pages/fields.js';
+import { choice, hrefOf, moment, MOMENT_HINT, searchField } from '../../../http/pages/fields.js';
 import { listPage } from '../../../http/pages/list.js';
 import { type Column, notice, time } from '../../../http/pages/parts.js';
-import type { Page } from '../../../http/pages/site.js';
+import { pagesWith } from '../../../http/pages/site.js';
+import { PORTAL_PATH } from '../../../portal/portal.js';
 import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
 import { ClientDirectory } from '../clients/clients-data.js';
 import { clientLink, memberLink, webhookLink } from '../frame/links.js';
@@ -50,33 +50,39 @@ const actionWords = (action: AuditAction) =>
 
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
 
-@Injectable()
-export class AuditPages {
-  constructor(
-    private readonly audit: AuditSearch,
-    private readonly clients: ClientDirectory,
-  ) {}
+export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clients) => {
+  /** Accepts a subject as it is recorded, the name or id of a client, or the id of a webhook. */
+  async function subjectOf(text: string) {
+    if (text.includes(':')) return text;
+    const [client, other] = await clients.search(text, 2);
+    return client && !other ? `client:${client.id}` : `webhook:${text}`;
+  }
 
-  private readonly counts = new CachedQueries(
-    async (values: Filter<AuditCriteria>['values']) => this.audit.count(await this.criteriaOf(values)),
+  const criteriaOf = async (values: AuditCriteria) => ({
+    ...values,
+    subject: values.subject && (await subjectOf(values.subject)),
+  });
+
+  const counts = new CachedQueries(
+    async (values: AuditCriteria) => audit.count(await criteriaOf(values)),
     SHORT_TIMEOUT_MS,
   );
 
-  readonly pages: Page[] = [
+  return [
     listPage({
       path: AUDIT_PATH,
       title: 'Audit',
       noun: 'event',
       fields: {
         actor: searchField('Who'),
-        action: choice('Action', CHOICES as Record<AuditAction, string>),
+        action: choice<AuditAction>('Action', CHOICES),
         subject: searchField('To what'),
         since: moment('Since'),
         until: moment('Before'),
       },
       hint: () => HINT,
-      read: async ({ values }, part) => this.audit.events(await this.audit.find(await this.criteriaOf(values), part)),
-      count: ({ values }) => this.counts.get(values),
+      read: async ({ values }, part) => audit.events(await audit.find(await criteriaOf(values), part)),
+      count: ({ values }) => counts.get(values),
       columns: {
         When: { time: 'createdAt' },
         Who: { value: 'actor', cell: actorLink },
@@ -88,33 +94,20 @@ export class AuditPages {
       nothing: [NOTHING, NOTHING],
       cut,
     }),
+    listPage({
+      path: `${PORTAL_PATH}/record`,
+      title: 'Record',
+      noun: 'event',
+      fields: {},
+      hint: () => html`<p class="hint">Who signed in here, and what was done here or by the API.</p>`,
+      read: async (_, part, { actor }) => audit.events(await audit.find({ actor: actor.name }, part)),
+      count: null,
+      columns: { When: { time: 'createdAt' }, 'Did what': ACTION, 'To what': 'subject', From: 'address' },
+      nothing: ['Sign-ins and changes will be listed here.', ''],
+      cut,
+    }),
   ];
-
-  /** In the portal of clients. */
-  readonly record = listPage({
-    path: '~/record',
-    title: 'Record',
-    noun: 'event',
-    fields: {},
-    hint: () => html`<p class="hint">Who signed in here, and what was done here or by the API.</p>`,
-    read: async (_, part, { actor }) => this.audit.events(await this.audit.find({ actor: actor.name }, part)),
-    count: null,
-    columns: { When: { time: 'createdAt' }, 'Did what': ACTION, 'To what': 'subject', From: 'address' },
-    nothing: ['Sign-ins and changes will be listed here.', ''],
-    cut,
-  });
-
-  private async criteriaOf(values: Filter<AuditCriteria>['values']) {
-    return { ...values, subject: values.subject && (await this.subjectOf(values.subject)) };
-  }
-
-  /** Accepts a subject as it is recorded, the name or id of a client, or the id of a webhook. */
-  private async subjectOf(text: string) {
-    if (text.includes(':')) return text;
-    const [client, other] = await this.clients.search(text, 2);
-    return client && !other ? `client:${client.id}` : `webhook:${text}`;
-  }
-}
+});
 
 const ACTION: Column<ListedEvent> = { value: 'action', cell: ({ action }) => actionWords(action) };
 
@@ -151,14 +144,12 @@ function linkOf(kind: string, id: string, names: ListedEvent['names']) {
   const name = names.get(`${kind}:${id}`);
   if (name !== undefined) return (kind === 'client' ? clientLink : memberLink)({ id, name });
   if (kind === 'webhook' && ID.test(id)) return webhookLink(id);
-  if (kind === 'resend') return pathLink(`/ops/resends/${encodeURIComponent(id)}`, 'progress');
-  if (kind === 'request' && ID.test(id)) return pathLink(`/ops/resends/${id}`, 'a request for many');
+  if (kind === 'resend') return html`<a href="/ops/resends/${encodeURIComponent(id)}">progress</a>`;
+  if (kind === 'request' && ID.test(id)) return html`<a href="/ops/resends/${id}">a request for many</a>`;
   if (kind === 'queue')
-    return pathLink(id === 'all' ? '/ops/queues' : `/ops/queues/queue/${encodeURIComponent(id)}`, id);
-  return kind === 'operator' ? pathLink('/ops/operators', id) : null;
+    return html`<a href="/ops/queues${id !== 'all' && `/queue/${encodeURIComponent(id)}`}">${id}</a>`;
+  return kind === 'operator' ? html`<a href="/ops/operators">${id}</a>` : null;
 }
-
-const pathLink = (path: string, text: string) => html`<a href="${path}">${text}</a>`;
 
 /** The details of an event that have a value, with links. */
 function detailWords({ detail, names }: ListedEvent) {

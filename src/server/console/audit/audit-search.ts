@@ -10,23 +10,21 @@ import { Member } from '../../../members/member.entity.js';
 import { firstIdAt, ID } from '../../../values/identifier.js';
 import { namesOf } from '../../../database/sql.js';
 import { compared } from '../../../webhooks/undelivered/webhook-ids.js';
-import type { Filter } from '../../../http/pages/fields.js';
 import type { Found, Part } from '../../../http/pages/list.js';
 
 /** An event with the names of clients and members, by how events name them: `client:ID`, `member:ID`, `owner:ID`. */
 export type ListedEvent = AuditEvent & { names: ReadonlyMap<string, string> };
 
+/** Null matches any. */
 export interface AuditCriteria {
   /** An actor like `operator:ops`, or a kind of actors like `operator`. */
-  actor: string;
-  action: AuditAction;
-  subject: string;
+  actor?: string | null;
+  action?: AuditAction | null;
+  subject?: string | null;
   /** In milliseconds since 1970. */
-  since: number;
-  until: number;
+  since?: number | null;
+  until?: number | null;
 }
-
-type Criteria = Partial<Filter<AuditCriteria>['values']>;
 
 /** Finds audit events, the newest first: by subject with its index, otherwise along the ids, which sort by time. */
 @Injectable()
@@ -37,7 +35,7 @@ export class AuditSearch {
   ) {}
 
   /** The ids of the events that match all criteria; null matches any. `after`: only events older than this id are found. */
-  async find(criteria: Criteria, { after, most }: Omit<Part, 'order'>): Promise<Found<string>> {
+  async find(criteria: AuditCriteria, { after, most }: Omit<Part, 'order'>) {
     const source = (before: string | null, count: number) =>
       this.ids((parameter) => this.select(criteria, before, count, parameter));
     const fitting = (ids: string[]) =>
@@ -53,7 +51,7 @@ export class AuditSearch {
   }
 
   /** How many of the newest {@link MAX_EXAMINED} of the time and the subject match all criteria. */
-  async count(criteria: Criteria) {
+  async count(criteria: AuditCriteria) {
     const { rows } = await runSql(this.dataSource, (parameter) => {
       const conditions = conditionsOf(criteria, parameter).join(' AND ') || '1 = 1';
       return `
@@ -64,18 +62,18 @@ export class AuditSearch {
     return { count: Math.min(matching, MAX_EXAMINED), isMore: examined > MAX_EXAMINED };
   }
 
-  private async ids(write: WriteSql): Promise<string[]> {
+  private async ids(write: WriteSql) {
     return (await runSql(this.dataSource, write)).rows.map(({ id }) => String(id));
   }
 
   /** By the index of the subject, otherwise by the ids, the newest first. */
   private select(
-    { since = null, until = null, subject }: Criteria,
+    { since = null, until = null, subject }: AuditCriteria,
     before: string | null,
     count: number,
     parameter: Parameter,
     columns = 'id',
-  ): string {
+  ) {
     const [from, end] = [since, until].map((ms) => firstIdAt(this.options.environment, ms));
     const index = dialectOf(this.dataSource).byIndex(subject ? 'usher_audit_event_subject' : 'PRIMARY');
     const [first] = [before, end].filter((id) => typeof id === 'string').sort();
@@ -87,7 +85,7 @@ export class AuditSearch {
   }
 
   /** The events with the ids that were found, the newest first. */
-  async events({ rows: ids, ...rest }: Found<string>): Promise<Found<ListedEvent>> {
+  async events({ rows: ids, ...rest }: Found<string>) {
     const { manager } = this.dataSource;
     const events = await manager.find(AuditEvent, { where: { id: In(ids) }, order: { id: 'DESC' } });
     const named = events
@@ -98,7 +96,7 @@ export class AuditSearch {
       namesOf(manager, Client, idsOf('client')),
       namesOf(manager, Member, idsOf('member', 'owner')),
     ]);
-    const names = new Map<string, string>();
+    const names = new Map();
     for (const [id, name] of clients) names.set(`client:${id}`, name);
     for (const [id, name] of members) names.set(`member:${id}`, name).set(`owner:${id}`, name);
     return { rows: events.map((event) => ({ ...event, names })), ...rest };
@@ -106,7 +104,7 @@ export class AuditSearch {
 }
 
 /** What no index has. A kind alone means all actors of this kind. */
-const conditionsOf = ({ actor, action }: Criteria, parameter: Parameter): string[] => [
+const conditionsOf = ({ actor, action }: AuditCriteria, parameter: Parameter) => [
   ...compared({ 'action =': action }, parameter),
   ...(actor
     ? [

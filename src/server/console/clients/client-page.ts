@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { GRANT_TYPES, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
 import type { PortalLink } from '../../../clients/portal.entity.js';
-import type { HttpRequest } from '../../../http/exchange.js';
+import { type HttpRequest, originOf } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
 import type { PortalLinks } from '../../../portal/portal.js';
 import { parseDuration, type Rate } from '../../../values/duration.js';
@@ -207,20 +207,20 @@ const MAKE = { button: 'Make a link', kind: 'primary' } as const;
 const MAY_CHANGE = 'Whoever opens it may also change the Notify URL, the contact and the secret';
 const VALID = { name: 'valid', label: 'Valid for', options: { '7d': '7 days', '24h': '24 hours', '1h': '1 hour' } };
 
-export const portalActions = (links: () => PortalLinks): Record<string, Action> => ({
+export const portalActions = (links: PortalLinks): Record<string, Action> => ({
   'portal-link': {
     ...MAKE,
     fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
     // The link is not stored, so only this answer shows it.
     answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
       const showsSecret = secret === 'yes';
-      const { url } = await links().create(clientId, {
+      const { url } = await links.create(clientId, {
         mayChange: mayChange === 'yes',
         showsSecret,
         validMs: parseDuration(valid) ?? 0,
         actor,
       });
-      const { href } = new URL(url, `${request.protocol}://${request.headers.host ?? ''}`);
+      const { href } = new URL(url, originOf(request));
       const body = html`${notice('warning', 'Copy the link now. It is not shown again.')}
         <p>${copiedId(href)}</p>
         <p>The first person who opens it is signed in${showsSecret && ' and sees the secret, once'}.</p>
@@ -233,7 +233,7 @@ export const portalActions = (links: () => PortalLinks): Record<string, Action> 
     kind: 'danger',
     fields: (id) => [hiddenField('link', id as string)],
     done: 'The link is withdrawn, and the session that it opened has ended.',
-    run: ({ link = '' }, { id, actor }) => links().withdraw(id, link, actor),
+    run: ({ link = '' }, { id, actor }) => links.withdraw(id, link, actor),
   },
 });
 

@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import type { AuditAction } from '../../../audit/audit-event.entity.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { ClientAccount } from '../../../account/client-account.js';
@@ -11,11 +10,11 @@ import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { digestToken } from '../../../auth/tokens/token.js';
-import { PortalLinks } from '../../../portal/portal.js';
+import { PORTAL_PATH, PortalLinks } from '../../../portal/portal.js';
 import { Certifications } from '../../../webhooks/certification/certification.module.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
-import { type Action, definePage, type Visit } from '../../../http/pages/site.js';
+import { type Action, definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { type ClientDetails, ClientDetailsReader } from './clients-data.js';
 import {
   applicationFields,
@@ -28,84 +27,22 @@ import {
 import { issued } from './clients-pages.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
-@Injectable()
-export class ClientPages {
-  constructor(
-    private readonly details: ClientDetailsReader,
-    private readonly account: ClientAccount,
-    private readonly clients: ClientsService,
-    private readonly applications: ClientApplications,
-    private readonly rotation: SecretRotation,
-    private readonly tests: TestNotifications,
-    private readonly pauses: DeliveryPauses,
-    private readonly links: PortalLinks,
-    private readonly certifications: Certifications,
-    private readonly audit: AuditLog,
-  ) {}
-
-  readonly pages = [
-    definePage({
-      path: '/ops/clients/:id',
-      read: ({ id }) => this.details.read(id),
-      show: async (visit, details) => ({
-        title: details.client.name,
-        body: clientPage(visit, details, await this.links.list(visit.id)),
-      }),
-      actions: {
-        ...this.own(true),
-        ...portalActions(() => this.links),
-        rename: {
-          button: 'Rename',
-          fields: ({ client }) => [{ ...CLIENT_FIELDS.name, value: client.name }],
-          done: 'The client has its new name.',
-          run: ({ name = '' }, { id, actor }) => this.clients.rename(id, name.trim(), actor),
-        },
-        application: {
-          button: 'Set grants and redirect URIs',
-          fields: ({ client, account, isTrusted }) => applicationParts({ ...client, ...account, isTrusted }),
-          done: 'Grants and redirect URIs are set.',
-          run: (fields, { id, actor }) => this.applications.configure(id, applicationFields(fields), actor),
-        },
-        'revoke-tokens': {
-          button: 'Revoke all tokens',
-          confirm: 'The client must request new tokens',
-          done: 'All tokens are revoked. Within 5 s every process refuses them.',
-          run: (_, { id, actor }) => this.clients.revokeTokens(id, actor),
-        },
-        ...pauseActions('client', () => this.pauses),
-        disable: {
-          button: 'Disable the client',
-          hint: 'Its credentials and its tokens are refused. Pending notifications are still delivered.',
-          confirm: 'The client cannot use the API any more',
-          done: 'The client is disabled, and its tokens are revoked.',
-          run: (_, { id, actor }) => this.clients.setDisabled(id, true, actor),
-        },
-        enable: {
-          button: 'Enable the client',
-          done: 'The client is enabled. It must request new tokens.',
-          run: (_, { id, actor }) => this.clients.setDisabled(id, false, actor),
-        },
-      },
-    }),
-  ];
-
-  readonly settings = definePage({
-    path: '~/settings',
-    read: ({ id }) => this.details.read(id),
-    show: (visit, details) => ({ title: 'Settings', body: settingsPage(visit, details) }),
-    actions: {
-      ...this.own(false),
-      certify: {
-        button: 'Certify the receiver',
-        answer: async (_, visit) =>
-          this.tested('client.certified', visit, certified(await this.certifications.run(visit.id))),
-      },
-    },
-  });
-
-  /** The actions that a client has in its portal too. */
-  private own(isOperator: boolean): Record<string, Action<ClientDetails>> {
-    return {
+export const clientPages = pagesWith(
+  [
+    ClientDetailsReader,
+    ClientAccount,
+    ClientsService,
+    ClientApplications,
+    SecretRotation,
+    TestNotifications,
+    DeliveryPauses,
+    PortalLinks,
+    Certifications,
+    AuditLog,
+  ],
+  (reader, account, clients, applications, rotation, tests, pauses, links, certifications, audit) => {
+    /** The actions that a client has in its portal too. */
+    const own = (isOperator: boolean): Record<string, Action<ClientDetails>> => ({
       'notify-url': {
         button: 'Set the Notify URL',
         fields: ({ client: { notifyUrl } }, { query }) => [
@@ -120,24 +57,23 @@ export class ClientPages {
         done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
         run: async ({ notifyUrl = '', isTested }, { id, actor }) => {
           const url = notifyUrl.trim();
-          if (isOperator && isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
-          else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
+          if (isOperator && isTested !== 'yes') await clients.setNotifyUrl(id, url, actor);
+          else await account.setNotifyUrl(await clients.get(id), { notifyUrl: url }, actor);
         },
       },
       test: {
         button: 'Send a test notification to the present URL',
         answer: async (_, visit) => {
-          const client = await this.clients.get(visit.id);
+          const client = await clients.get(visit.id);
           if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-          return this.tested('client.tested', visit, testOutcome(await this.tests.sendTo(client, client.notifyUrl)));
+          return tested('client.tested', visit, testOutcome(await tests.sendTo(client, client.notifyUrl)));
         },
       },
       contact: {
         button: 'Set the contact',
         fields: ({ client }) => [{ ...CLIENT_FIELDS.contact, value: client.contact ?? '', hint: CONTACT_HINT }],
         done: 'The contact is set.',
-        run: ({ contact = '' }, visit) =>
-          this.clients.setContact(this.counted(visit), contact.trim() || null, visit.actor),
+        run: ({ contact = '' }, visit) => clients.setContact(counted(visit), contact.trim() || null, visit.actor),
       },
       rotate: {
         button: 'Issue a new secret',
@@ -147,7 +83,7 @@ export class ClientPages {
         confirm: isOperator
           ? 'The integrator will get the new secret from me'
           : 'I will put the new secret into our receiver',
-        answer: (fields, visit) => this.rotate('rotate', fields, visit),
+        answer: (fields, visit) => rotate('rotate', fields, visit),
       },
       leaked: {
         button: 'Refuse the leaked secret, issue a new one',
@@ -160,52 +96,111 @@ export class ClientPages {
           checkField('revokeTokens', 'Also revoke all tokens', true),
         ],
         confirm: `${isOperator ? 'The integrator gets' : 'We get'} no token until the new secret is in use`,
-        answer: (fields, visit) => this.rotate('leaked', fields, visit),
+        answer: (fields, visit) => rotate('leaked', fields, visit),
       },
       replace: {
         button: 'Replace the new secret, which nobody received',
         confirm: 'Nobody uses the new secret',
-        answer: (_, visit) => this.issue(visit, this.rotation.replace(this.counted(visit), visit.actor)),
+        answer: (_, visit) => issue(visit, rotation.replace(counted(visit), visit.actor)),
       },
       'finish-rotation': {
         button: 'End the old secret now',
         confirm: `${isOperator ? 'The integrator uses' : 'We use'} the new secret`,
         done: 'Only the new secret is valid now.',
-        run: (_, visit) => this.rotation.finish(this.counted(visit), visit.actor),
+        run: (_, visit) => rotation.finish(counted(visit), visit.actor),
       },
-    };
-  }
+    });
 
-  /** The id of the client, for a change that clients may not make without limit. */
-  private counted(visit: Visit) {
-    if (visit.clientId !== null) this.account.countChange(visit.clientId);
-    return visit.id;
-  }
+    /** The id of the client, for a change that clients may not make without limit. */
+    function counted(visit: Visit) {
+      if (visit.clientId !== null) account.countChange(visit.clientId);
+      return visit.id;
+    }
 
-  /** The page with the result of a test. It is not stored, so no other page shows it. */
-  private async tested(action: AuditAction, visit: Visit, result: Html) {
-    await this.audit.record({ action, subject: `client:${visit.id}`, actor: visit.actor });
-    return visit.show(result);
-  }
+    /** The page with the result of a test. It is not stored, so no other page shows it. */
+    async function tested(action: AuditAction, visit: Visit, result: Html) {
+      await audit.record({ action, subject: `client:${visit.id}`, actor: visit.actor });
+      return visit.show(result);
+    }
 
-  private async rotate(form: keyof typeof OVERLAPS, { overlap = '', revokeTokens }: Texts, visit: Visit) {
-    if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
-    const options = {
-      hasLeaked: form === 'leaked',
-      revokeTokens: revokeTokens === 'yes',
-      keptSession: digestToken(visit.viewer?.session ?? ''),
-      actor: visit.actor,
-    };
-    return this.issue(visit, this.rotation.rotate(this.counted(visit), parseDuration(overlap) ?? 0, options));
-  }
+    async function rotate(form: keyof typeof OVERLAPS, { overlap = '', revokeTokens }: Texts, visit: Visit) {
+      if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
+      const options = {
+        hasLeaked: form === 'leaked',
+        revokeTokens: revokeTokens === 'yes',
+        keptSession: digestToken(visit.viewer?.session ?? ''),
+        actor: visit.actor,
+      };
+      return issue(visit, rotation.rotate(counted(visit), parseDuration(overlap) ?? 0, options));
+    }
 
-  /** No other page may ever show the secret. */
-  private async issue(visit: Visit, rotating: ReturnType<SecretRotation['replace']>) {
-    const rotated = await rotating;
-    const client = await this.clients.get(visit.id);
-    return issued(visit, `New secret of ${client.name}`, { client, ...rotated });
-  }
-}
+    /** No other page may ever show the secret. */
+    async function issue(visit: Visit, rotating: ReturnType<SecretRotation['replace']>) {
+      const rotated = await rotating;
+      const client = await clients.get(visit.id);
+      return issued(visit, `New secret of ${client.name}`, { client, ...rotated });
+    }
+
+    return [
+      definePage({
+        path: '/ops/clients/:id',
+        read: ({ id }) => reader.read(id),
+        show: async (visit, details) => ({
+          title: details.client.name,
+          body: clientPage(visit, details, await links.list(visit.id)),
+        }),
+        actions: {
+          ...own(true),
+          ...portalActions(links),
+          rename: {
+            button: 'Rename',
+            fields: ({ client }) => [{ ...CLIENT_FIELDS.name, value: client.name }],
+            done: 'The client has its new name.',
+            run: ({ name = '' }, { id, actor }) => clients.rename(id, name.trim(), actor),
+          },
+          application: {
+            button: 'Set grants and redirect URIs',
+            fields: ({ client, account, isTrusted }) => applicationParts({ ...client, ...account, isTrusted }),
+            done: 'Grants and redirect URIs are set.',
+            run: (fields, { id, actor }) => applications.configure(id, applicationFields(fields), actor),
+          },
+          'revoke-tokens': {
+            button: 'Revoke all tokens',
+            confirm: 'The client must request new tokens',
+            done: 'All tokens are revoked. Within 5 s every process refuses them.',
+            run: (_, { id, actor }) => clients.revokeTokens(id, actor),
+          },
+          ...pauseActions('client', pauses),
+          disable: {
+            button: 'Disable the client',
+            hint: 'Its credentials and its tokens are refused. Pending notifications are still delivered.',
+            confirm: 'The client cannot use the API any more',
+            done: 'The client is disabled, and its tokens are revoked.',
+            run: (_, { id, actor }) => clients.setDisabled(id, true, actor),
+          },
+          enable: {
+            button: 'Enable the client',
+            done: 'The client is enabled. It must request new tokens.',
+            run: (_, { id, actor }) => clients.setDisabled(id, false, actor),
+          },
+        },
+      }),
+      definePage({
+        path: `${PORTAL_PATH}/settings`,
+        read: ({ id }) => reader.read(id),
+        show: (visit, details) => ({ title: 'Settings', body: settingsPage(visit, details) }),
+        actions: {
+          ...own(false),
+          certify: {
+            button: 'Certify the receiver',
+            answer: async (_, visit) =>
+              tested('client.certified', visit, certified(await certifications.run(visit.id))),
+          },
+        },
+      }),
+    ];
+  },
+);
 
 const TESTED = 'Send a signed sample to it first, and change nothing unless the answer is 2xx';
 const OVERLAP_HINT =

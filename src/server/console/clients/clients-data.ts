@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type SelectQueryBuilder } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { ClientAccount } from '../../../account/client-account.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { Consent } from '../../../auth/authorize/authorization.entity.js';
@@ -19,7 +19,7 @@ import { webhookHealth } from '../../../webhooks/webhook-health.js';
 import { countPending, findDeliveries } from '../../../webhooks/webhook-queries.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
 import { isSearchable } from '../../../http/pages/fields.js';
-import { type Found, type Part, partOf } from '../../../http/pages/list.js';
+import { type Part, partOf } from '../../../http/pages/list.js';
 
 /** Finds clients by name or id, and what lists show about them. Clients are few, so their names need no index. */
 @Injectable()
@@ -27,14 +27,14 @@ export class ClientDirectory {
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
   /** Clients whose id is `query` or whose name contains it; all clients if it is empty. */
-  found(query: string | null): SelectQueryBuilder<Client> {
+  found(query: string | null) {
     const found = this.dataSource.manager.createQueryBuilder(Client, 'client');
     if (!query) return found;
     return found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
   }
 
   /** The same clients by name. `after`: the part begins behind the client with this id. */
-  async page(query: string | null, { after, most }: Omit<Part, 'order'>): Promise<Found<Client>> {
+  async page(query: string | null, { after, most }: Omit<Part, 'order'>) {
     const found = this.found(query)
       .orderBy('LOWER(client.name)')
       .addOrderBy('client.id')
@@ -49,7 +49,7 @@ export class ClientDirectory {
   }
 
   /** The client with this id, otherwise those with exactly this name, otherwise those whose name contains the text. */
-  async search(text: string, most: number): Promise<Client[]> {
+  async search(text: string, most: number) {
     const named = isSearchable(text) ? this.page(text, { after: null, most }) : { rows: [] };
     const [known, { rows }] = await Promise.all([this.find(text), named]);
     if (known) return [known];
@@ -58,13 +58,12 @@ export class ClientDirectory {
   }
 
   /** Null if there is no client with this id. */
-  find(id: string): Promise<Client | null> {
+  find(id: string) {
     return findClient(this.dataSource.manager, id);
   }
 
-  isNamed(name: string): Promise<boolean> {
-    const named = this.dataSource.manager.createQueryBuilder(Client, 'client');
-    return named.where('LOWER(client.name) = LOWER(:name)', { name }).getExists();
+  isNamed(name: string) {
+    return this.found(null).where('LOWER(client.name) = LOWER(:name)', { name }).getExists();
   }
 
   /** The same part, with the time since when a receiver of the client fails, and the time of its newest notification. */

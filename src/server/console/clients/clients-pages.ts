@@ -1,7 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import type { Client } from '../../../clients/client.entity.js';
 import { ClientsService } from '../../../clients/clients.service.js';
+import { originOf } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
 import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
@@ -10,7 +10,7 @@ import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { checkField, type FormPart, refilled, searchField, type Texts } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
-import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
+import { faultText, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './clients-data.js';
@@ -20,73 +20,71 @@ import { quickStart } from './quick-start.js';
 const CLIENTS_PATH = '/ops/clients';
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
 
-@Injectable()
-export class ClientsPages {
-  constructor(
-    private readonly directory: ClientDirectory,
-    private readonly clients: ClientsService,
-    private readonly applications: ClientApplications,
-    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
+export const clientsPages = pagesWith(
+  [ClientDirectory, ClientsService, ClientApplications],
+  (directory, clients, applications, app) => {
+    /**
+     * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
+     * page may ever show the secret.
+     */
+    async function create(fields: Texts, visit: Visit) {
+      const [name = '', notifyUrl = '', contact = ''] = [fields.name, fields.notifyUrl, fields.contact].map((text) =>
+        text?.trim(),
+      );
+      const application = applicationFields(fields);
+      const faults = faultsOf({
+        name: () => clients.checkName(name),
+        notifyUrl: () => notifyUrl && clients.checkNotifyUrl(notifyUrl),
+        contact: () => contact && clients.checkContact(contact),
+        redirectUris: () => applications.checkTogether(application),
+      });
+      if (fields.isSameName !== 'yes' && (await directory.isNamed(name))) faults.name ??= SAME_NAME;
+      if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
+      const { actor, request } = visit;
+      const { environment, publicUrl } = app.get<ResolvedOptions>(USHER_OPTIONS);
+      const authUrl = publicUrl ?? originOf(request);
+      const { client, secret } = await clients.create(name, notifyUrl || null, actor);
+      if (contact !== '') await clients.setContact(client.id, contact, actor);
+      if (isUnusual(application)) await applications.configure(client.id, application, actor);
+      const start = quickStart({ id: client.id, secret, authUrl, environment });
+      return {
+        ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }),
+        status: 201,
+      };
+    }
 
-  readonly pages: Page[] = [
-    listPage({
-      path: CLIENTS_PATH,
-      title: 'Clients',
-      noun: 'client',
-      fields: { q: searchField('Name or id') },
-      read: ({ values }, part) => this.directory.list(values.q, part),
-      count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
-      columns: {
-        Client: { value: 'name', cell: (client) => clientLink(client) },
-        Id: { value: 'id', cell: ({ id }) => shortId(id) },
-        State: {
-          value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
-          cell: (client) =>
-            html`${stateOf(client)}${client.failingSince && html` ${statusBadge('failing')} since ${time(client.failingSince)}`}`,
+    return [
+      listPage({
+        path: CLIENTS_PATH,
+        title: 'Clients',
+        noun: 'client',
+        fields: { q: searchField('Name or id') },
+        read: ({ values }, part) => directory.list(values.q, part),
+        count: ({ values }) => boundedCount(directory.found(values.q), MAX_COUNTED),
+        columns: {
+          Client: { value: 'name', cell: (client) => clientLink(client) },
+          Id: { value: 'id', cell: ({ id }) => shortId(id) },
+          State: {
+            value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
+            cell: (client) =>
+              html`${stateOf(client)}${client.failingSince && html` ${statusBadge('failing')} since ${time(client.failingSince)}`}`,
+          },
+          Receiver: {
+            value: ({ notifyUrl }) => notifyUrl && hostOf(notifyUrl),
+            cell: ({ notifyUrl }) =>
+              notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
+          },
+          'Last notification': { time: 'lastAt' },
+          Created: { time: 'createdAt' },
         },
-        Receiver: {
-          value: ({ notifyUrl }) => notifyUrl && hostOf(notifyUrl),
-          cell: ({ notifyUrl }) =>
-            notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
-        },
-        'Last notification': { time: 'lastAt' },
-        Created: { time: 'createdAt' },
-      },
-      nothing: ['Each integrator gets a client. Create the first one.', 'No client has this id or name.'],
-      over: ({ mayChange }) => mayChange && html`<a class="button primary" href="${CLIENTS_PATH}/new">New client</a>`,
-      actions: { create: { ...CREATE, at: '', answer: (fields, visit) => this.create(fields, visit) } },
-    }),
-    { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
-  ];
-
-  /**
-   * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
-   * page may ever show the secret.
-   */
-  private async create(fields: Texts, visit: Visit) {
-    const [name = '', notifyUrl = '', contact = ''] = [fields.name, fields.notifyUrl, fields.contact].map((text) =>
-      text?.trim(),
-    );
-    const application = applicationFields(fields);
-    const faults = faultsOf({
-      name: () => this.clients.checkName(name),
-      notifyUrl: () => notifyUrl && this.clients.checkNotifyUrl(notifyUrl),
-      contact: () => contact && this.clients.checkContact(contact),
-      redirectUris: () => this.applications.checkTogether(application),
-    });
-    if (fields.isSameName !== 'yes' && (await this.directory.isNamed(name))) faults.name ??= SAME_NAME;
-    if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
-    const { actor, request } = visit;
-    const { client, secret } = await this.clients.create(name, notifyUrl || null, actor);
-    if (contact !== '') await this.clients.setContact(client.id, contact, actor);
-    if (isUnusual(application)) await this.applications.configure(client.id, application, actor);
-    const { environment, publicUrl } = this.options;
-    const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
-    const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
-    return { ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }), status: 201 };
-  }
-}
+        nothing: ['Each integrator gets a client. Create the first one.', 'No client has this id or name.'],
+        over: ({ mayChange }) => mayChange && html`<a class="button primary" href="${CLIENTS_PATH}/new">New client</a>`,
+        actions: { create: { ...CREATE, at: '', answer: (fields, visit) => create(fields, visit) } },
+      }),
+      { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
+    ];
+  },
+);
 
 const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 
@@ -95,7 +93,7 @@ const isUnusual = ({ redirectUris, grantTypes }: Application) =>
   redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
 /** What is wrong with the fields of a form, by their names. Each check throws a {@link Problem} if its field is faulty. */
-function faultsOf(checks: Record<string, () => unknown>): Texts {
+function faultsOf(checks: Record<string, () => unknown>) {
   const faults: Texts = {};
   for (const [name, check] of Object.entries(checks)) {
     try {
@@ -111,7 +109,7 @@ function faultsOf(checks: Record<string, () => unknown>): Texts {
 const SAME_NAME = 'There is already a client with this name. Give another name, or tick the box below.';
 
 /** The form for a new client: empty, or with what was refused. */
-function newClient({ request }: Visit, refused: Texts | null, faults: Texts): View {
+function newClient({ request }: Visit, refused: Texts | null, faults: Texts) {
   const parts: FormPart[] = [
     { ...CLIENT_FIELDS.name, hint: 'It is only shown to people.' },
     {
@@ -138,7 +136,7 @@ interface IssuedSecret {
 }
 
 /** The only page that ever shows a secret. */
-export function issued(visit: Visit, title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret): View {
+export function issued(visit: Visit, title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret) {
   const isOperator = visit.clientId === null;
   const copied = (text: string) => html`<code>${text}</code> ${copyButton(text)}`;
   const body = html`${notice('warning', 'Copy the secret now. It is not shown again; if it is lost, issue a new one.')}
@@ -155,7 +153,7 @@ export function issued(visit: Visit, title: string, { client, secret, quickStart
     ${
       quickStart &&
       html`<h2>Quick start for the integrator</h2>
-        <p>Hand it over by a safe channel, because it contains the secret. The commands need curl and openssl.</p>
+        <p>Hand it over by a safe channel, because it contains the secret. The commands need curl.</p>
         <pre id="quick-start">${quickStart}</pre>
         <p class="actions">${copyButton(quickStart, 'Copy the quick start')}</p>`
     }

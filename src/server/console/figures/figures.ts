@@ -84,7 +84,7 @@ export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: 
 }
 
 /** `before`: the figures of the time before. */
-interface Compared<Of> {
+export interface Compared<Of> {
   figures: Of;
   before?: Of | undefined;
 }

@@ -7,7 +7,7 @@ import { type Html, html } from '../../../http/html.js';
 import { postForm, type Viewer, viewerOf } from '../../../http/pages/form.js';
 import type { Environment } from '../../../values/identifier.js';
 import type { View } from '../../../http/pages/site.js';
-import { ADDRESS, ADDRESS_OF_SITE, documentOf, ISOLATION_HEADERS } from '../../../http/pages/page-frame.js';
+import { ADDRESS, ADDRESS_OF_SITE, documentOf, ISOLATION_HEADERS } from '../../../http/pages/page.js';
 import { StaticAnswer } from '../../openapi/static-answer.js';
 
 export const OPS_HEADERS = {
@@ -27,26 +27,21 @@ export const LIVE_HEADER = 'usher-live';
 const KEPT = 'public, max-age=31536000, immutable';
 
 /** A file of the console's pages, which everybody may read. Its address has its hash, so browsers ask for it once. */
-class Asset {
-  readonly address: string;
-  private answer?: Promise<StaticAnswer>;
-
-  constructor(
-    readonly path: string,
-    private readonly type: string,
-    private readonly text: string,
-  ) {
-    this.address = `${path}?${hash('sha256', text, 'base64url').slice(0, 16)}`;
-  }
-
-  /** Only the exact address is cached: during an upgrade, a page of another version may ask for a different file. */
-  async send(reply: FastifyReply): Promise<void> {
-    this.answer ??= StaticAnswer.of(this.type, this.text);
-    (await this.answer).send(reply, reply.request.url === this.address ? KEPT : undefined);
-  }
+function assetOf(path: string, type: string, text: string) {
+  const address = `${path}?${hash('sha256', text, 'base64url').slice(0, 16)}`;
+  let answer: Promise<StaticAnswer> | undefined;
+  return {
+    path,
+    address,
+    /** Only the exact address is cached: during an upgrade, a page of another version may ask for a different file. */
+    async send(reply: FastifyReply) {
+      answer ??= StaticAnswer.of(type, text);
+      (await answer).send(reply, reply.request.url === address ? KEPT : undefined);
+    },
+  };
 }
 
-const readFrameFile = (name: string): string => readFileSync(join(__dirname, name), 'utf8');
+const readFrameFile = (name: string) => readFileSync(join(__dirname, name), 'utf8');
 
 /** Of the console's pages and of the guides. */
 export const CONSOLE_STYLE = readFrameFile('console.css');
@@ -99,65 +94,57 @@ export const shellOf = ({ brand, environment, bar, sections, content }: Shell) =
 /** Every page works without it. */
 const SCRIPT = readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + readFrameFile('console.js');
 
+interface SiteOptions {
+  /** Also where its files are. */
+  home: string;
+  /** The titles of its sections. The first one is the overview. */
+  sections: string[];
+  /** What the bar at the top has besides the name. */
+  bar: (viewer: Viewer, request: FastifyRequest, page: View) => Html;
+  /** Where its overview is. */
+  overview?: string;
+  /** What the pages call the service. */
+  name?: string;
+  /** The path of the public address, which a proxy removes. */
+  base?: string;
+}
+
+export type Site = ReturnType<typeof siteOf>;
+
 /** The frame of the pages of a site: the console, or the portal of clients. */
-export class Site {
-  private readonly style: Asset;
-  private readonly script: Asset;
-
-  constructor(
-    /** Also where its files are. */
-    readonly home: string,
-    /** The titles of its sections. The first one is the overview. */
-    private readonly sections: string[],
-    /** What the bar at the top has besides the name. */
-    private readonly bar: (viewer: Viewer, request: FastifyRequest, page: View) => Html,
-    /** Where its overview is. */
-    private readonly overview = home,
-    /** What the pages call the service. */
-    private readonly name = 'Usher',
-    /** The path of the public address, which a proxy removes. */
-    private readonly base = '',
-  ) {
-    this.style = new Asset(`${home}/console.css`, 'text/css', CONSOLE_STYLE);
-    this.script = new Asset(`${home}/console.js`, 'text/javascript', SCRIPT);
-  }
-
-  get assets(): Asset[] {
-    return [this.style, this.script];
-  }
-
+export function siteOf({ home, sections, bar, overview = home, name = 'Usher', base = '' }: SiteOptions) {
+  const style = assetOf(`${home}/console.css`, 'text/css', CONSOLE_STYLE);
+  const script = assetOf(`${home}/console.js`, 'text/javascript', SCRIPT);
   /** The address that browsers need. `path` begins with `/`, or with `~` for the home of the site. */
-  address(path: string): string {
-    return this.base + path.replace(/^~/, this.home);
-  }
-
+  const address = (path: string) => base + path.replace(/^~/, home);
   /** Completes the addresses in a document. */
-  located(document: string): string {
-    return document.replace(this.base ? ADDRESS : ADDRESS_OF_SITE, (start) => this.address(start));
-  }
-
+  const located = (document: string) => document.replace(base ? ADDRESS : ADDRESS_OF_SITE, address);
   /** Before the sign-in there is no script, and no frame. */
-  document(request: FastifyRequest, page: View): string {
+  function document(request: FastifyRequest, page: View) {
     const viewer = viewerOf(request);
-    const brand = brandOf(this.home, this.name);
+    const brand = brandOf(home, name);
     const head = html`${ICON_LINK}
-      <link rel="stylesheet" href="${this.style.address}" />
-      ${viewer && html`<script src="${this.script.address}" defer></script>`}`;
+      <link rel="stylesheet" href="${style.address}" />
+      ${viewer && html`<script src="${script.address}" defer></script>`}`;
     const content = viewer
       ? shellOf({
           brand,
           environment: viewer.environment,
-          bar: this.bar(viewer, request, page),
-          sections: this.sections.map((title, index) => {
+          bar: bar(viewer, request, page),
+          sections: sections.map((title, index) => {
             const section = title.toLowerCase();
-            const address = index === 0 ? this.overview : `${this.home}/${section}`;
-            return { address, title, isCurrent: section === page.section };
+            return {
+              address: index === 0 ? overview : `${home}/${section}`,
+              title,
+              isCurrent: section === page.section,
+            };
           }),
           content: contentOf(page),
         })
       : pageBeforeSignIn(brand, page);
-    return this.located(documentOf(`${page.title} · ${this.name}`, head, content));
+    return located(documentOf(`${page.title} · ${name}`, head, content));
   }
+  return { home, assets: [style, script], address, located, document };
 }
 
 /** Allows only the console's style, its script and the queues' pages, whatever a receiver's response contains. */
@@ -169,7 +156,7 @@ const PAGE_HEADERS = {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 };
 
-export function sendFramed(site: Site, request: FastifyRequest, reply: FastifyReply, page: View): void {
+export function sendFramed(site: Site, request: FastifyRequest, reply: FastifyReply, page: View) {
   void reply.status(page.status ?? 200).headers(PAGE_HEADERS);
   if (viewerOf(request) && LIVE_HEADER in request.headers) return sendBody(site, request, reply, page);
   void reply.send(site.document(request, page));
@@ -182,7 +169,7 @@ const VOLATILE = /(?<=<time[^>]*>).*?(?=<\/time>)|(?<=name="form" value=")[^"]*/
  * Answers a refresh with the body alone, or 304 if nothing has changed. Unlike a whole page it is compressed: other
  * sites cannot send its header, so they cannot measure how their text compresses together with a secret (BREACH).
  */
-function sendBody(site: Site, { headers }: FastifyRequest, reply: FastifyReply, page: View): void {
+function sendBody(site: Site, { headers }: FastifyRequest, reply: FastifyReply, page: View) {
   const text = site.located(bodyOf(page).text);
   const etag = `W/"${hash('sha256', text.replace(VOLATILE, ''), 'base64url')}"`;
   void reply.header('ETag', etag);
@@ -214,23 +201,11 @@ const pageBeforeSignIn = (brand: Html, { title, body }: View) =>
     </div>
   </main>`;
 
-const SECTIONS = [
-  'Overview',
-  'Notifications',
-  'Receivers',
-  'Clients',
-  'Members',
-  'Audit',
-  'Health',
-  'Queues',
-  'Operators',
-];
-
 /** The operator's name links to the page of the password. A request with HTTP Basic has no session to sign out of. */
-export const OPS_SITE = new Site(
-  '/ops',
-  SECTIONS,
-  ({ name, session, mayChange }, request, { query = '' }) =>
+export const OPS_SITE = siteOf({
+  home: '/ops',
+  sections: ['Overview', 'Notifications', 'Receivers', 'Clients', 'Members', 'Audit', 'Health', 'Queues', 'Operators'],
+  bar: ({ name, session, mayChange }, request, { query = '' }) =>
     html`<form class="u-search" role="search" action="/ops" method="get">
         <input
           type="search"
@@ -247,4 +222,4 @@ export const OPS_SITE = new Site(
         >
         ${session && postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
       </div>`,
-);
+});

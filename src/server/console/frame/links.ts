@@ -5,25 +5,23 @@ import { copyButton, shortened } from '../../../http/pages/parts.js';
 export const clientLink = ({ id, name }: { id: string; name?: string | null | undefined }) =>
   html`<a href="${clientPath(id)}" title="${id}">${name || shortened(id)}</a>`;
 
-export const clientPath = (id: string): string => `/ops/clients/${encodeURIComponent(id)}`;
+export const clientPath = (id: string) => `/ops/clients/${encodeURIComponent(id)}`;
 
-export const webhookLink = (id: string) =>
+/** The end of an id, as a link to the address that ends with the id. */
+const idLink = (address: string, id: string) =>
   html`<span class="id"
-    ><a href="~/webhooks/${encodeURIComponent(id)}" title="${id}">${shortened(id)}</a>${copyButton(id)}</span
+    ><a href="${address}${encodeURIComponent(id)}" title="${id}">${shortened(id)}</a>${copyButton(id)}</span
   >`;
+
+export const webhookLink = (id: string) => idLink('~/webhooks/', id);
+
+export const orderLink = (referenceId: string) => idLink('~/notifications?order=', referenceId);
 
 /** `host` is the host of a Notify URL, with its port if it has one. Only the console has a page about it. */
 export const receiverLink = (host: string, clientId: string | null = null) =>
   clientId === null ? html`<a href="${receiverPath(host)}">${host}</a>` : html`${host}`;
 
-export const receiverPath = (host: string): string => `/ops/receivers/${encodeURIComponent(host)}`;
-
-export const orderLink = (referenceId: string) =>
-  html`<span class="id"
-    ><a href="~/notifications?order=${encodeURIComponent(referenceId)}" title="${referenceId}"
-      >${shortened(referenceId)}</a
-    >${copyButton(referenceId)}</span
-  >`;
+export const receiverPath = (host: string) => `/ops/receivers/${encodeURIComponent(host)}`;
 
 export const memberLink = ({ id, name }: { id: string; name: string }) =>
   html`<a href="/ops/members/${encodeURIComponent(id)}">${name}</a>`;

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type INestApplicationContext, Inject, Injectable } from '@nestjs/common';
+import type { INestApplicationContext } from '@nestjs/common';
 import type {
   FastifyInstance,
   FastifyReply,
@@ -22,21 +22,25 @@ import { UsedForm } from '../../../operators/operator.entity.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
 import { OPS_HEADERS, sendFramed, type Site } from './frame.js';
 
-/** Adds the routes of a site's pages, and their style and script. Their errors are pages too. `check` comes before each. */
+/**
+ * Adds the routes of the pages that are of this site, by their paths, and their style and script. Their errors are pages
+ * too. `check` comes before each.
+ */
 export function mountSite(
   app: INestApplicationContext,
   server: FastifyInstance,
   site: Site,
   pages: Page[],
   check?: onRequestAsyncHookHandler,
-): void {
-  const [forms, audit] = [app.get(UsedForms), app.get(AuditLog)];
+) {
+  const [forms, audit] = [sentForms(app.get<DataSource>(USHER_DATA_SOURCE)), app.get(AuditLog)];
   server.register((scope, _, done) => {
     if (check) scope.addHook('onRequest', check);
     scope.setErrorHandler((error, request, reply) => sendError(site, error, request, reply));
     for (const asset of site.assets) scope.get(asset.path, (_, reply) => asset.send(reply));
     for (const { path, ...rest } of pages) {
       const page = { ...rest, path: path.replace('~', site.home) };
+      if (!page.path.startsWith(site.home)) continue;
       const route =
         (answer: (visit: Visit) => ReturnType<Page['show']>): RouteHandlerMethod =>
         async (request, reply) => {
@@ -80,7 +84,7 @@ async function sendFile(page: Page, visit: Visit, audit: AuditLog, reply: Fastif
 }
 
 /** Answers an error as a page where a browser asks for one, otherwise as problem details. */
-export function sendError(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+export function sendError(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const problem = problemOf(error);
   if (problem.getStatus() >= 500) logServerError(request, error);
   void reply.headers({ ...OPS_HEADERS, ...problem.headers });
@@ -91,20 +95,13 @@ export function sendError(site: Site, error: unknown, request: FastifyRequest, r
   sendFramed(site, request, reply, { title: problem.title, body, status: problem.getStatus() });
 }
 
-export const wantsPage = ({ headers }: FastifyRequest): boolean => (headers.accept ?? '').includes('text/html');
+export const wantsPage = ({ headers }: FastifyRequest) => (headers.accept ?? '').includes('text/html');
 
 /** The forms that were sent, shared by all processes. */
-@Injectable()
-export class UsedForms implements SentForms {
-  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
-
-  async use(form: string): Promise<boolean> {
-    const { manager } = this.dataSource;
+const sentForms = ({ manager }: DataSource): SentForms => ({
+  use: async (form) => {
     const expiresAt = (await databaseNow(manager)) + FORM_AGE_MS;
     return insertIfAbsent(manager, UsedForm, { digest: digestToken(form), expiresAt });
-  }
-
-  release(form: string): Promise<unknown> {
-    return this.dataSource.manager.delete(UsedForm, { digest: digestToken(form) });
-  }
-}
+  },
+  release: (form) => manager.delete(UsedForm, { digest: digestToken(form) }),
+});

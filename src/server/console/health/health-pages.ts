@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { cpus, freemem, hostname, loadavg, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { Inject, Injectable } from '@nestjs/common';
+import type { INestApplicationContext } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { ProcessList } from '../../../clients/keys/processes.js';
@@ -16,7 +16,7 @@ import { type Answers, answersOf, CachedQuery } from '../../health/cached-query.
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
-import type { Page } from '../../../http/pages/site.js';
+import { pagesWith } from '../../../http/pages/site.js';
 import { duration, emptyState, facts, notice, statusBadge, table } from '../../../http/pages/parts.js';
 import { bad, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
 
@@ -24,71 +24,69 @@ import { bad, problemsOf, queueTable, type State, warning } from '../overview/pr
 const ANSWER_MS = 1_500;
 
 /** What the page on health knows. Null: no answer in time. */
-type HealthState = State & Answers<HealthPages['queries']> & { ownId: string };
+type HealthState = State & Answers<ReturnType<typeof queriesOf>> & { ownId: string };
 
 /** Versions, servers, processes and settings. Its queries end in time, so it works while the database or the queue is down. */
-@Injectable()
-export class HealthPages {
-  readonly queries = {
-    database: new CachedQuery(() => checked(this.readDatabase())),
-    queue: new CachedQuery(() => checked(this.readQueue())),
-    /** Free bytes where an embedded database is; null elsewhere. */
-    freeDisk: new CachedQuery(() => this.readFreeDisk()),
-  };
-  readonly pages: Page[] = [
+export const healthPages = pagesWith([Backlog, ProcessList], (backlog, list, app) => {
+  const config = app.get<Config>(SERVER_CONFIG);
+  const queries = { ...queriesOf(app, config), ...backlog.queries };
+  return [
     {
       path: '/ops/health',
       show: async ({ request }) => {
-        const answers = await answersOf({ ...this.queries, ...this.backlog.queries });
-        const state = { ...answers, request, ownId: this.list.id };
-        return { title: 'Health', body: healthPage(state, this.config), isLive: true };
+        const state = { ...(await answersOf(queries)), request, ownId: list.id };
+        return { title: 'Health', body: healthPage(state, config), isLive: true };
       },
     },
   ];
+});
 
-  constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
-    private readonly backlog: Backlog,
-    private readonly list: ProcessList,
-    @Inject(SERVER_CONFIG) private readonly config: Config,
-  ) {}
-
-  private async readDatabase() {
-    const startedAt = performance.now();
-    const [{ version }] = await this.dataSource.query<[{ version: string }]>('SELECT VERSION() AS version');
-    const answerMs = performance.now() - startedAt;
-    return { version, answerMs, missingMigrations: await pendingMigrations(this.dataSource) };
-  }
-
-  /** `version` is null if the queue is not on Redis. */
-  private async readQueue() {
-    const startedAt = performance.now();
-    await this.connections.probe();
-    const answerMs = performance.now() - startedAt;
-    const { redis, producer } = this.connections;
-    if (redis === null) return { version: null, answerMs };
-    // A provider may forbid INFO.
-    const info = await (producer as Redis | Cluster).info('server').catch(() => '');
-    return { version: /redis_version:(\S+)/.exec(info)?.[1] ?? 'unknown', answerMs };
-  }
-
-  private async readFreeDisk() {
-    if (this.config.database.kind !== 'embedded') return null;
-    const { bavail, bsize } = await statfs(this.config.database.folder);
-    return bavail * bsize;
-  }
+function queriesOf(app: INestApplicationContext, { database }: Config) {
+  const dataSource = app.get<DataSource>(USHER_DATA_SOURCE);
+  const connections = app.get<QueueConnections>(QUEUE_CONNECTIONS);
+  return {
+    database: answering(
+      () => dataSource.query<[{ version: string }]>('SELECT VERSION() AS version'),
+      async ([{ version }]) => ({ version, missingMigrations: await pendingMigrations(dataSource) }),
+    ),
+    queue: answering(
+      () => connections.probe(),
+      async () => ({ version: await redisVersion(connections) }),
+    ),
+    /** Free bytes where an embedded database is; null elsewhere. */
+    freeDisk: new CachedQuery(async () => {
+      if (database.kind !== 'embedded') return null;
+      const { bavail, bsize } = await statfs(database.folder);
+      return bavail * bsize;
+    }),
+  };
 }
 
-async function checked<T>(query: Promise<T>) {
-  try {
-    return { answer: await withTimeout(query, ANSWER_MS) };
-  } catch (error) {
-    const { message, code } = error as Error & { code?: string };
-    // The error of a connection to several addresses has a code only.
-    return { reason: message || (code ?? 'it does not answer') };
-  }
+/** Null if the queue is not on Redis. */
+async function redisVersion({ redis, producer }: QueueConnections) {
+  if (redis === null) return null;
+  // A provider may forbid INFO.
+  const info = await (producer as Redis | Cluster).info('server').catch(() => '');
+  return /redis_version:(\S+)/.exec(info)?.[1] ?? 'unknown';
 }
+
+/** How long a server takes to answer and what `read` gets from it, or the reason why it does not answer. */
+const answering = <Answer, Known>(ask: () => Promise<Answer>, read: (answer: Answer) => Promise<Known>) =>
+  new CachedQuery(async () => {
+    const startedAt = performance.now();
+    const known = async () => {
+      const answer = await ask();
+      const answerMs = performance.now() - startedAt;
+      return { ...(await read(answer)), answerMs };
+    };
+    try {
+      return { answer: await withTimeout(known(), ANSWER_MS) };
+    } catch (error) {
+      const { message, code } = error as Error & { code?: string };
+      // The error of a connection to several addresses has a code only.
+      return { reason: message || (code ?? 'it does not answer') };
+    }
+  });
 
 function healthPage(state: HealthState, config: Config) {
   const { database, queue, queues, clock, processes, freeDisk } = state;

@@ -1,4 +1,3 @@
-import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
@@ -10,7 +9,7 @@ import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { hrefOf, passwordField, searchField } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
-import { definePage, type Visit } from '../../../http/pages/site.js';
+import { definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { notFound } from '../../../http/problem.js';
 import { ID } from '../../../values/identifier.js';
 import { clientLink, memberLink } from '../frame/links.js';
@@ -18,28 +17,33 @@ import { clientLink, memberLink } from '../frame/links.js';
 const PATH = '/ops/members';
 
 /** The built-in members. The server has no others: only an application that embeds Usher can have members of its own. */
-@Injectable()
-export class MembersPages {
-  constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly members: MembersService,
-    private readonly applications: ConnectedApplications,
-  ) {}
+export const membersPages = pagesWith([MembersService, ConnectedApplications], (members, connected, app) => {
+  const { manager } = app.get<DataSource>(USHER_DATA_SOURCE);
 
-  readonly pages = [
+  /** Throws 404 if there is no member with the id in the address. */
+  const memberOf = async ({ id }: Visit) => {
+    const member = ID.test(id) ? await manager.findOneBy(Member, { id }) : null;
+    if (!member) throw notFound('there is no such member');
+    return member;
+  };
+
+  const setDisabled = async (visit: Visit, disabled: boolean) =>
+    members.setDisabled((await memberOf(visit)).name, disabled, visit.actor);
+
+  return [
     listPage<Member, { q: string }>({
       path: PATH,
       title: 'Members',
       noun: 'member',
       fields: { q: searchField('Name') },
       read: async ({ values }, { after, most }) => {
-        const found = membersNamed(this.dataSource.manager, values.q)
+        const found = membersNamed(manager, values.q)
           .andWhere('member.name > :after', { after: after ?? '' })
           .orderBy('member.name')
           .limit(most + 1);
         return partOf(await found.getMany(), most, ({ name }) => name);
       },
-      count: ({ values }) => boundedCount(membersNamed(this.dataSource.manager, values.q), MAX_COUNTED),
+      count: ({ values }) => boundedCount(membersNamed(manager, values.q), MAX_COUNTED),
       columns: {
         Member: { value: 'name', cell: memberLink },
         State: STATE,
@@ -62,7 +66,7 @@ export class MembersPages {
           fields: () => [NAME, passwordField('Password', PASSWORD_HINT)],
           kind: 'primary',
           answer: async ({ name = '', password = '' }, { actor }) => {
-            const { id } = await this.members.create(name.trim(), password, actor);
+            const { id } = await members.create(name.trim(), password, actor);
             return `${PATH}/${id}?done=create`;
           },
         },
@@ -71,8 +75,8 @@ export class MembersPages {
     definePage({
       path: `${PATH}/:id`,
       read: async (visit) => ({
-        member: await this.of(visit),
-        applications: await this.applications.list(visit.id),
+        member: await memberOf(visit),
+        applications: await connected.list(visit.id),
       }),
       show: (visit, { member: { id, name, createdAt, disabledAt }, applications }) => ({
         title: name,
@@ -107,7 +111,7 @@ export class MembersPages {
           ],
           kind: 'danger',
           done: 'The application cannot act for the member any more.',
-          run: ({ client = '' }, { id, actor }) => this.applications.withdraw(id, client, actor),
+          run: ({ client = '' }, { id, actor }) => connected.withdraw(id, client, actor),
         },
         'set-password': {
           button: 'Set the password',
@@ -115,7 +119,7 @@ export class MembersPages {
           hint: 'This ends the member’s sessions, and withdraws the access of all applications.',
           done: 'The password is set.',
           run: async ({ password = '' }, visit) =>
-            this.members.setPassword((await this.of(visit)).name, password, visit.actor),
+            members.setPassword((await memberOf(visit)).name, password, visit.actor),
         },
         disable: {
           button: 'Disable the member',
@@ -123,28 +127,17 @@ export class MembersPages {
           kind: 'danger',
           confirm: 'The member cannot sign in any more',
           done: 'The member is disabled.',
-          run: (_, visit) => this.setDisabled(visit, true),
+          run: (_, visit) => setDisabled(visit, true),
         },
         enable: {
           button: 'Enable the member',
           done: 'The member is enabled.',
-          run: (_, visit) => this.setDisabled(visit, false),
+          run: (_, visit) => setDisabled(visit, false),
         },
       },
     }),
   ];
-
-  /** Throws 404 if there is no member with the id in the address. */
-  private async of({ id }: Visit) {
-    const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
-    if (!member) throw notFound('there is no such member');
-    return member;
-  }
-
-  private async setDisabled(visit: Visit, disabled: boolean) {
-    return this.members.setDisabled((await this.of(visit)).name, disabled, visit.actor);
-  }
-}
+});
 
 /** The members whose name begins with `query`, which the index of names finds; all members if it is empty. */
 export function membersNamed(manager: EntityManager, query: string | null) {

@@ -46,7 +46,7 @@ export const FILTER_FIELDS = {
     fault: 'No client has this id or name.',
   },
   host: { label: 'Receiver', read: hostIn, fault: 'Give the host of a Notify URL, such as api.example.com.' },
-  reason: choice('Reason', REASONS as Record<DiagnosisCode, string>),
+  reason: choice<DiagnosisCode>('Reason', REASONS),
   since: moment('Created since'),
   until: moment('Created before'),
   endedSince: moment('Ended since'),
@@ -82,10 +82,10 @@ export async function readNotificationFilter(directory: ClientDirectory, input: 
   return { ...filter, criteria: hasFault(filter) ? null : criteria, clients };
 }
 
-export const listHref = (given: Texts): string => hrefOf('~/notifications', given);
+export const listHref = (given: Texts) => hrefOf('~/notifications', given);
 
 /** The host in what somebody may paste: a host, or a whole URL. Null if there is none. */
-function hostIn(text: string): string | null {
+function hostIn(text: string) {
   const url = text.includes('//') ? text : `https://${text}`;
   const host = parseUrl(url)?.host ?? '';
   return host === '' || host.length > 260 ? null : host;
@@ -95,7 +95,7 @@ function hostIn(text: string): string | null {
 export const SELECTION_FORM = 'selection';
 const SELECTED = 'select.';
 
-export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
+export const isOpen = ({ webhook, sentAgain }: ListedWebhook) =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
 /** With `hasBoxes`, notifications that can be sent again have a checkbox of the form {@link SELECTION_FORM}. */
@@ -159,7 +159,7 @@ const checkbox = (id: string, isChecked: boolean) =>
     aria-label="Select the notification ${id}"
   />`;
 
-export const selectedIds = (fields: Texts): string[] =>
+export const selectedIds = (fields: Texts) =>
   Object.keys(fields)
     .filter((name) => name.startsWith(SELECTED))
     .map((name) => name.slice(SELECTED.length))

@@ -1,14 +1,13 @@
-import { Injectable } from '@nestjs/common';
 import { html } from '../../../http/html.js';
 import { hiddenFields, MOMENT_HINT } from '../../../http/pages/fields.js';
 import { listPage, type Part } from '../../../http/pages/list.js';
 import { notice, time } from '../../../http/pages/parts.js';
-import type { Page, Visit } from '../../../http/pages/site.js';
+import { pagesWith, type Visit } from '../../../http/pages/site.js';
 import { badRequest, Problem } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
-import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
+import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
 import { clientLink } from '../frame/links.js';
@@ -26,132 +25,127 @@ import {
 } from './notification-list.js';
 import { resendPage } from './resend-page.js';
 
-@Injectable()
-export class NotificationsPages {
-  constructor(
-    private readonly clients: ClientDirectory,
-    private readonly webhooks: WebhookList,
-    private readonly search: WebhookSearch,
-    private readonly resends: WebhookResends,
-  ) {}
+/** The pages in the console, and in the portal of clients, where each sees its own notifications. */
+export const notificationsPages = pagesWith(
+  [ClientDirectory, WebhookList, WebhookSearch, WebhookResends],
+  (directory, webhooks, search, resends) => {
+    const counts = new CachedQueries((criteria: WebhookCriteria) => search.count(criteria), SHORT_TIMEOUT_MS);
 
-  private readonly counts = new CachedQueries(
-    (criteria: WebhookCriteria) => this.search.count(criteria),
-    SHORT_TIMEOUT_MS,
-  );
+    /** A client sees only the requests that it made itself. */
+    async function ownResend({ id, clientId, actor }: Visit) {
+      const resend = await resends.get(id);
+      if (clientId !== null && resend.actor !== actor.name) throw unknownResend(id);
+      return resend;
+    }
 
-  /** The pages in the console, and in the portal of clients, where each sees its own notifications. */
-  readonly pages: Page[] = [
-    listPage({
-      path: '~/notifications',
-      title: 'Notifications',
-      noun: 'notification',
-      fields: FILTER_FIELDS,
-      filter: (input, visit) => readNotificationFilter(this.clients, input, visit.clientId),
-      above: (_, filter) => views(filter),
-      hint: (filter) => html`${HINT} ${choices(filter)}`,
-      read: async ({ criteria }, { after, most, order }) => {
-        const before = after !== null && ID.test(after) ? after : null;
-        const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
-        return { rows: webhooks, ...rest };
-      },
-      count: ({ criteria }) => this.counts.get(criteria ?? ANY_WEBHOOK),
-      columns: notificationColumns,
-      orders: ['Created', 'Ended'],
-      nothing: [
-        'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
-        'No notification matches this filter.',
-      ],
-      cut,
-      over: (visit, filter) => this.resendAll(visit, filter),
-      under: (visit, filter, rows) => rows.some(isOpen) && visit.form('resend', filter, SELECTION_FORM),
-      isLive: true,
-      actions: {
-        resend: {
-          button: 'Send the selected ones again',
-          kind: 'primary',
-          // The checkboxes of the table are further fields.
-          fields: ({ given }, { query }) => [
-            html`<a class="button" href="${listHref({ ...query, select: 'all' })}">Select all of this page</a>`,
-            ...hiddenFields(given),
-          ],
-          answer: async (fields, visit) => {
-            const ids = selectedIds(fields);
-            if (ids.length === 0) throw badRequest('select at least one notification');
-            for (const { webhook } of await this.webhooks.listed(ids)) visit.checkClient(webhook.clientId);
-            return this.started(await this.resends.resendChosen(ids, visit));
+    function started(id: string) {
+      counts.clear();
+      return `~/resends/${id}`;
+    }
+
+    /** Only if the list shows nothing but FAILED notifications, so that the operator sees what is sent. */
+    async function resendAll(visit: Visit, filter: NotificationFilter) {
+      const { criteria } = filter;
+      if (criteria?.status !== 'FAILED' || criteria.isSentAgain || criteria.resendId || !visit.mayChange) return null;
+      const open = await counts.get({ ...criteria, isSentAgain: false });
+      if (open?.count === 0 && !open.isMore) return null;
+      const clients = open?.clients === 1 ? 'client' : 'clients';
+      const of = visit.clientId === null && open ? ` of ${open.clients} ${clients}` : '';
+      const what = open && `${open.isMore ? 'at least ' : ''}${open.count}${of}`;
+      return html`<details ${(visit.clientId !== null || visit.refusal?.form === 'resend-all') && html`open`}>
+        <summary>Send all that match this filter again${what && `: ${what}`}</summary>
+        ${visit.form('resend-all', filter)}
+      </details>`;
+    }
+
+    return [
+      listPage({
+        path: '~/notifications',
+        title: 'Notifications',
+        noun: 'notification',
+        fields: FILTER_FIELDS,
+        filter: (input, visit) => readNotificationFilter(directory, input, visit.clientId),
+        above: (_, filter) => views(filter),
+        hint: (filter) => html`${HINT} ${choices(filter)}`,
+        read: async ({ criteria }, { after, most, order }) => {
+          const before = after !== null && ID.test(after) ? after : null;
+          const { webhooks: rows, ...rest } = await webhooks.page(
+            criteria ?? ANY_WEBHOOK,
+            before,
+            most,
+            orderOf(order),
+          );
+          return { rows, ...rest };
+        },
+        count: ({ criteria }) => counts.get(criteria ?? ANY_WEBHOOK),
+        columns: notificationColumns,
+        orders: ['Created', 'Ended'],
+        nothing: [
+          'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
+          'No notification matches this filter.',
+        ],
+        cut,
+        over: resendAll,
+        under: (visit, filter, rows) => rows.some(isOpen) && visit.form('resend', filter, SELECTION_FORM),
+        isLive: true,
+        actions: {
+          resend: {
+            button: 'Send the selected ones again',
+            kind: 'primary',
+            // The checkboxes of the table are further fields.
+            fields: ({ given }, { query }) => [
+              html`<a class="button" href="${listHref({ ...query, select: 'all' })}">Select all of this page</a>`,
+              ...hiddenFields(given),
+            ],
+            answer: async (fields, visit) => {
+              const ids = selectedIds(fields);
+              if (ids.length === 0) throw badRequest('select at least one notification');
+              for (const { webhook } of await webhooks.listed(ids)) visit.checkClient(webhook.clientId);
+              return started(await resends.resendChosen(ids, visit));
+            },
+          },
+          'resend-all': {
+            button: 'Send all again',
+            kind: 'danger',
+            hint: 'A notification is left out if its order has a newer, a pending or a delivered one.',
+            // A duration such as 24h would select other notifications once the form is sent, so it becomes a time.
+            fields: ({ given, criteria }) => hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
+            confirm: 'Yes, send all of them again',
+            answer: async (fields, visit) => {
+              const { criteria } = await readNotificationFilter(directory, fields, visit.clientId);
+              if (criteria === null) throw badRequest('the filter is invalid; correct its fields');
+              const { requestId, actor, clientId } = visit;
+              return started(await resends.startFor(criteria, { requestId, actor, isLimited: clientId !== null }));
+            },
           },
         },
-        'resend-all': {
-          button: 'Send all again',
-          kind: 'danger',
-          hint: 'A notification is left out if its order has a newer, a pending or a delivered one.',
-          // A duration such as 24h would select other notifications once the form is sent, so it becomes a time.
-          fields: ({ given, criteria }) => hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
-          confirm: 'Yes, send all of them again',
-          answer: async (fields, visit) => {
-            const { criteria } = await readNotificationFilter(this.clients, fields, visit.clientId);
-            if (criteria === null) throw badRequest('the filter is invalid; correct its fields');
-            const { requestId, actor, clientId } = visit;
-            return this.started(
-              await this.resends.startFor(criteria, { requestId, actor, isLimited: clientId !== null }),
-            );
+      }),
+      {
+        path: '~/resends/:id',
+        section: 'notifications',
+        show: async (visit) => {
+          const resend = await ownResend(visit);
+          const client = await directory.find(resend.clientId ?? '');
+          return resendPage(visit, resend, client, resend.webhookIds && (await webhooks.listed(resend.webhookIds)));
+        },
+        actions: {
+          stop: {
+            button: 'Stop',
+            // The page says so if the request has ended meanwhile.
+            run: async (_, visit) => {
+              const { id } = await ownResend(visit);
+              return resends.stop(id, visit.actor).catch((error: unknown) => {
+                if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
+              });
+            },
           },
         },
       },
-    }),
-    {
-      path: '~/resends/:id',
-      section: 'notifications',
-      show: async (visit) => {
-        const resend = await this.ownResend(visit);
-        const client = await this.clients.find(resend.clientId ?? '');
-        return resendPage(visit, resend, client, resend.webhookIds && (await this.webhooks.listed(resend.webhookIds)));
-      },
-      actions: {
-        stop: {
-          button: 'Stop',
-          // The page says so if the request has ended meanwhile.
-          run: async (_, visit) => {
-            const { id } = await this.ownResend(visit);
-            return this.resends.stop(id, visit.actor).catch((error: unknown) => {
-              if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
-            });
-          },
-        },
-      },
-    },
-  ];
+    ];
+  },
+);
 
-  /** A client sees only the requests that it made itself. */
-  private async ownResend({ id, clientId, actor }: Visit) {
-    const resend = await this.resends.get(id);
-    if (clientId !== null && resend.actor !== actor.name) throw unknownResend(id);
-    return resend;
-  }
-
-  private started(id: string) {
-    this.counts.clear();
-    return `~/resends/${id}`;
-  }
-
-  /** Only if the list shows nothing but FAILED notifications, so that the operator sees what is sent. */
-  private async resendAll(visit: Visit, filter: NotificationFilter) {
-    const { criteria } = filter;
-    if (criteria?.status !== 'FAILED' || criteria.isSentAgain || criteria.resendId || !visit.mayChange) return null;
-    const open = await this.counts.get({ ...criteria, isSentAgain: false });
-    if (open?.count === 0 && !open.isMore) return null;
-    const clients = open?.clients === 1 ? 'client' : 'clients';
-    const of = visit.clientId === null && open ? ` of ${open.clients} ${clients}` : '';
-    const what = open && `${open.isMore ? 'at least ' : ''}${open.count}${of}`;
-    return html`<details ${(visit.clientId !== null || visit.refusal?.form === 'resend-all') && html`open`}>
-      <summary>Send all that match this filter again${what && `: ${what}`}</summary>
-      ${visit.form('resend-all', filter)}
-    </details>`;
-  }
-}
-
-function orderOf(order: Part['order']): WebhookOrder {
+function orderOf(order: Part['order']) {
   if (order?.column === 'Ended') return order.isDescending ? 'ended last' : 'ended first';
   return order && !order.isDescending ? 'oldest' : 'newest';
 }

@@ -5,7 +5,7 @@ import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import { type ResendOutcome, stateOf } from '../../../webhooks/undelivered/resend.schemas.js';
 import type { WebhookResend } from '../../../webhooks/undelivered/webhook-resend.entity.js';
-import type { View, Visit } from '../../../http/pages/site.js';
+import type { Visit } from '../../../http/pages/site.js';
 import { facts, statusBadge, tiles, time } from '../../../http/pages/parts.js';
 import { clientLink, orderLink, receiverLink } from '../frame/links.js';
 import { listHref, notificationTable } from './notification-list.js';
@@ -16,7 +16,7 @@ export function resendPage(
   resend: WebhookResend & ResendOutcome,
   client: Client | null,
   selected: ListedWebhook[] | null,
-): View {
+) {
   const { resent, refused, delivered, failedAgain, pending, createdAt, finishedAt, isStopped } = resend;
   const since = new Date(createdAt).toISOString();
   const made = (status: string, count: number) =>

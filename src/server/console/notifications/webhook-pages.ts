@@ -1,4 +1,3 @@
-import { Inject, Injectable } from '@nestjs/common';
 import { type Html, html } from '../../../http/html.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { hidePrivateResponse } from '../../../webhooks/api/client-view.js';
@@ -9,66 +8,61 @@ import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
 import { ClientDirectory } from '../clients/clients-data.js';
 import { quoted } from '../clients/quick-start.js';
-import type { Page, Visit } from '../../../http/pages/site.js';
+import { pagesWith, type Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, orderLink, receiverLink, receiverPath, webhookLink } from '../frame/links.js';
 
-@Injectable()
-export class WebhookPages {
-  constructor(
-    private readonly webhooks: WebhookService,
-    private readonly list: WebhookList,
-    private readonly clients: ClientDirectory,
-    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
+export const webhookPages = pagesWith(
+  [WebhookService, WebhookList, ClientDirectory],
+  (webhooks, list, clients, app) => {
+    /** In a client's portal, without what a client must not see. */
+    async function detailsOf(visit: Visit) {
+      const shown = await list.whole(visit.id);
+      visit.checkClient(shown.webhook.clientId);
+      if (visit.clientId === null) return shown;
+      const { environment } = app.get<ResolvedOptions>(USHER_OPTIONS);
+      return { ...shown, attempts: shown.attempts.map((attempt) => hidePrivateResponse(attempt, environment)) };
+    }
 
-  readonly pages: Page[] = [
-    {
-      path: '~/webhooks/:id',
-      section: 'notifications',
-      show: async (visit) => {
-        const shown = await this.details(visit);
-        const { webhook, plan, chain, sent } = shown;
-        const client = visit.clientId === null ? await this.clients.find(webhook.clientId) : null;
-        const body = html`<section class="card">
-            ${summary(visit, webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
-          </section>
-          ${chain.length > 1 && chainOf(chain, visit)}
-          <h2>Attempts</h2>
-          ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)}
-          ${
-            sent &&
-            html`<h2>Body</h2>
-              <details>
-                <summary>Show the exact text that is signed and sent (${Buffer.byteLength(sent.body)} bytes)</summary>
-                <pre>${sent.body}</pre>
-              </details>`
-          }`;
-        const isLive = webhook.status === 'PENDING';
-        return { title: `Notification ${webhook.id}`, body, isLive };
-      },
-      actions: {
-        resend: {
-          button: 'Send again',
-          kind: 'primary',
-          answer: async (_, visit) => {
-            const { webhook } = await this.details(visit);
-            return `~/webhooks/${(await this.webhooks.resend(webhook.id, visit)).id}`;
+    return [
+      {
+        path: '~/webhooks/:id',
+        section: 'notifications',
+        show: async (visit) => {
+          const shown = await detailsOf(visit);
+          const { webhook, plan, chain, sent } = shown;
+          const client = visit.clientId === null ? await clients.find(webhook.clientId) : null;
+          const body = html`<section class="card">
+              ${summary(visit, webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
+            </section>
+            ${chain.length > 1 && chainOf(chain, visit)}
+            <h2>Attempts</h2>
+            ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)}
+            ${
+              sent &&
+              html`<h2>Body</h2>
+                <details>
+                  <summary>Show the exact text that is signed and sent (${Buffer.byteLength(sent.body)} bytes)</summary>
+                  <pre>${sent.body}</pre>
+                </details>`
+            }`;
+          const isLive = webhook.status === 'PENDING';
+          return { title: `Notification ${webhook.id}`, body, isLive };
+        },
+        actions: {
+          resend: {
+            button: 'Send again',
+            kind: 'primary',
+            answer: async (_, visit) => {
+              const { webhook } = await detailsOf(visit);
+              return `~/webhooks/${(await webhooks.resend(webhook.id, visit)).id}`;
+            },
           },
         },
       },
-    },
-  ];
-
-  /** In a client's portal, without what a client must not see. */
-  private async details(visit: Visit) {
-    const shown = await this.list.whole(visit.id);
-    visit.checkClient(shown.webhook.clientId);
-    if (visit.clientId === null) return shown;
-    const { environment } = this.options;
-    return { ...shown, attempts: shown.attempts.map((attempt) => hidePrivateResponse(attempt, environment)) };
-  }
-}
+    ];
+  },
+);
 
 const summary = ({ clientId }: Visit, webhook: WebhookView, clientName: string | undefined) =>
   facts({

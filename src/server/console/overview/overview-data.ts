@@ -33,9 +33,26 @@ export const isAlarming = ({ alarmEndedAt }: FailingHost) => alarmEndedAt === nu
 /** What the overview shows of the database. Each query is cached, and null while the database does not answer. */
 @Injectable()
 export class OverviewData {
-  private readonly pending = new CachedQuery(() => this.readPending());
+  /** The clients with the most pending notifications. `isCapped`: there may be more than were counted. */
+  private readonly pending = new CachedQuery(async () => {
+    const { rows } = await runSql(
+      this.manager,
+      () => `
+        SELECT client_id, COUNT(*) AS pending FROM (
+          SELECT client_id FROM ${tableOf(this.manager, Webhook)} WHERE status = 'PENDING'
+          ORDER BY next_attempt_at LIMIT ${MAX_PENDING}) AS first_due
+        GROUP BY client_id ORDER BY pending DESC, client_id`,
+    );
+    const all = rows.map((row) => ({ clientId: String(row.client_id), pending: Number(row.pending) }));
+    const counted = all.reduce((sum, { pending }) => sum + pending, 0);
+    return { clients: await withClients(this.manager, all.slice(0, MAX_CLIENTS)), isCapped: counted >= MAX_PENDING };
+  });
   private readonly clientCount = new CachedQuery(() => this.manager.count(Client));
-  private readonly points = new CachedQueries((range: Range) => this.readPoints(range));
+  /** The deliveries of a range, on the database's clock. */
+  private readonly points = new CachedQueries(async (range: Range) => {
+    const now = await databaseNow(this.manager);
+    return pointsOf(range, now, await this.figures.ofAll(beginOf(range, now), range.periodMs));
+  });
   /** Cleared after an alarm was acknowledged, or deliveries were paused or resumed. */
   readonly losses = new CachedQueries((range: Range) => this.readLosses(range));
   readonly manager: EntityManager;
@@ -51,27 +68,6 @@ export class OverviewData {
   queries(range: Range) {
     const { pending, clientCount } = this;
     return { pending, clientCount, points: this.points.of(range), losses: this.losses.of(range) };
-  }
-
-  /** The deliveries of a range, on the database's clock. */
-  private async readPoints(range: Range) {
-    const now = await databaseNow(this.manager);
-    return pointsOf(range, now, await this.figures.ofAll(beginOf(range, now), range.periodMs));
-  }
-
-  /** The clients with the most pending notifications. `isCapped`: there may be more than were counted. */
-  private async readPending() {
-    const { rows } = await runSql(
-      this.manager,
-      () => `
-        SELECT client_id, COUNT(*) AS pending FROM (
-          SELECT client_id FROM ${tableOf(this.manager, Webhook)} WHERE status = 'PENDING'
-          ORDER BY next_attempt_at LIMIT ${MAX_PENDING}) AS first_due
-        GROUP BY client_id ORDER BY pending DESC, client_id`,
-    );
-    const all = rows.map((row) => ({ clientId: String(row.client_id), pending: Number(row.pending) }));
-    const counted = all.reduce((sum, { pending }) => sum + pending, 0);
-    return { clients: await withClients(this.manager, all.slice(0, MAX_CLIENTS)), isCapped: counted >= MAX_PENDING };
   }
 
   /** The clients that lost the most first. Ended notifications are counted by whole hours. */

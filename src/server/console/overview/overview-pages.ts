@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { html } from '../../../http/html.js';
 import { acknowledge } from '../../../webhooks/contact/alarms.js';
@@ -21,7 +20,7 @@ import {
   withChange,
 } from '../figures/figures.js';
 import { hiddenFields, hrefOf, inputField } from '../../../http/pages/fields.js';
-import { definePage, type Visit } from '../../../http/pages/site.js';
+import { definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { emptyState, notice, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-list.js';
@@ -33,87 +32,78 @@ const MAX_SHOWN = 50;
 
 type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
 
-@Injectable()
-export class OverviewPages {
-  constructor(
-    private readonly data: OverviewData,
-    private readonly backlog: Backlog,
-    private readonly audit: AuditLog,
-    private readonly resends: WebhookResends,
-    private readonly pauses: DeliveryPauses,
-  ) {}
+export const overviewPages = pagesWith(
+  [OverviewData, Backlog, AuditLog, WebhookResends, DeliveryPauses],
+  (data, backlog, audit, resends, pauses) => {
+    /** With the event that paused it, if the audit knows it. */
+    async function shown(depth: QueueDepth) {
+      if (!depth.isPaused) return depth;
+      const subjects = [`queue:${depth.queue}`, 'queue:all'];
+      const found = await Promise.all(
+        subjects.map((subject) => audit.list({ subject, action: 'queue.paused', limit: 1 }).catch(() => [])),
+      );
+      const [paused] = found.flat().sort((a, b) => b.createdAt - a.createdAt);
+      return { ...depth, paused };
+    }
 
-  readonly pages = [
-    definePage<FailingClient>({
-      path: '/ops',
-      show: (visit) => this.show(visit),
-      actions: {
-        'resume-queue': {
-          button: 'Resume',
-          done: 'The queue is resumed.',
-          run: ({ queue = '' }, { actor }) =>
-            this.backlog.resume(queue, () =>
-              this.audit.record({ action: 'queue.resumed', subject: `queue:${queue}`, actor }),
-            ),
+    return [
+      definePage<FailingClient>({
+        path: '/ops',
+        show: async (visit) => {
+          const { q = '', ...given } = visit.refusal?.given ?? visit.query;
+          if (q !== '') return hrefOf('/ops/search', { q });
+          const range = rangeOf(given);
+          const state = await answersOf({ ...data.queries(range), ...backlog.queries });
+          const queues = state.queues && (await Promise.all(state.queues.map(shown)));
+          return {
+            title: 'Overview',
+            body: overview(visit, { ...state, queues, range, request: visit.request }),
+            isLive: visit.refusal === null,
+          };
         },
-        resend: {
-          button: 'Send all of them again',
-          kind: 'primary',
-          fields: ({ client, since, until }) =>
-            hiddenFields({ client: client.id, since: `${since}`, until: `${until}` }),
-          answer: async ({ client: clientId = '', since = '', until = '' }, visit) => {
-            // A form without its times selects nothing.
-            const [from, to] = [Number(since) || Date.now(), Number(until) || 1];
-            const lost = { ...ANY_WEBHOOK, clientId, since: from, until: to, isSentAgain: false };
-            return `/ops/resends/${await this.resends.startFor(lost, visit)}`;
+        actions: {
+          'resume-queue': {
+            button: 'Resume',
+            done: 'The queue is resumed.',
+            run: ({ queue = '' }, { actor }) =>
+              backlog.resume(queue, () => audit.record({ action: 'queue.resumed', subject: `queue:${queue}`, actor })),
           },
-        },
-        acknowledge: {
-          button: 'Acknowledge',
-          fields: ({ client, range, alarming }) => [
-            ...hiddenFields({ client: client.id, range, hosts: alarming.join(' ') }),
-            inputField({ name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true }),
-          ],
-          done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
-          run: async ({ client: clientId = '', hosts = '', note = '' }, { actor }) => {
-            const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
-            await acknowledge(this.data.manager.connection, this.audit, alarms);
-            this.data.losses.clear();
+          resend: {
+            button: 'Send all of them again',
+            kind: 'primary',
+            fields: ({ client, since, until }) =>
+              hiddenFields({ client: client.id, since: `${since}`, until: `${until}` }),
+            answer: async ({ client: clientId = '', since = '', until = '' }, visit) => {
+              // A form without its times selects nothing.
+              const [from, to] = [Number(since) || Date.now(), Number(until) || 1];
+              const lost = { ...ANY_WEBHOOK, clientId, since: from, until: to, isSentAgain: false };
+              return `/ops/resends/${await resends.startFor(lost, visit)}`;
+            },
           },
+          acknowledge: {
+            button: 'Acknowledge',
+            fields: ({ client, range, alarming }) => [
+              ...hiddenFields({ client: client.id, range, hosts: alarming.join(' ') }),
+              inputField({ name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true }),
+            ],
+            done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
+            run: async ({ client: clientId = '', hosts = '', note = '' }, { actor }) => {
+              const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
+              await acknowledge(data.manager.connection, audit, alarms);
+              data.losses.clear();
+            },
+          },
+          ...pauseActions<FailingClient>(
+            'client',
+            pauses,
+            () => data.losses.clear(),
+            ({ client, range }) => hiddenFields({ client: client.id, range }),
+          ),
         },
-        ...pauseActions<FailingClient>(
-          'client',
-          () => this.pauses,
-          () => this.data.losses.clear(),
-          ({ client, range }) => hiddenFields({ client: client.id, range }),
-        ),
-      },
-    }),
-  ];
-
-  private async show(visit: Visit) {
-    const { q = '', ...given } = visit.refusal?.given ?? visit.query;
-    if (q !== '') return hrefOf('/ops/search', { q });
-    const range = rangeOf(given);
-    const state = await answersOf({ ...this.data.queries(range), ...this.backlog.queries });
-    const queues = state.queues && (await Promise.all(state.queues.map((queue) => this.shown(queue))));
-    return {
-      title: 'Overview',
-      body: overview(visit, { ...state, queues, range, request: visit.request }),
-      isLive: visit.refusal === null,
-    };
-  }
-
-  private async shown(depth: QueueDepth) {
-    if (!depth.isPaused) return depth;
-    const subjects = [`queue:${depth.queue}`, 'queue:all'];
-    const found = await Promise.all(
-      subjects.map((subject) => this.audit.list({ subject, action: 'queue.paused', limit: 1 }).catch(() => [])),
-    );
-    const [paused] = found.flat().sort((a, b) => b.createdAt - a.createdAt);
-    return { ...depth, paused };
-  }
-}
+      }),
+    ];
+  },
+);
 
 function overview(visit: Visit, state: Overview) {
   const { range, points, losses, pending, queues } = state;
@@ -166,7 +156,7 @@ const atLeast = (count: number, isCapped: boolean) => `${count.toLocaleString('e
 
 /** What each client has lost, and what can be done about it. The client that has lost the most is first. */
 const failingTable = (visit: Visit, clients: FailingClient[]) =>
-  table<FailingClient>(
+  table(
     {
       Client: ({ client, isPaused }) => html`${clientLink(client)} ${isPaused && statusBadge('paused')}`,
       'Not delivered': {

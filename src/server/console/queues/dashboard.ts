@@ -31,7 +31,7 @@ const DASHBOARD_POLICY =
   "form-action 'self'; frame-ancestors 'self'";
 
 /** Bull Board for all queues. Its own login option protects only the page, so operator-access.ts checks every request. */
-export function mountDashboard(app: INestApplicationContext, server: FastifyInstance, { environment }: Config): void {
+export function mountDashboard(app: INestApplicationContext, server: FastifyInstance, { environment }: Config) {
   const adapter = new FastifyAdapter();
   adapter.setBasePath(DASHBOARD_PATH);
   const { redis } = app.get<QueueConnections>(QUEUE_CONNECTIONS);

@@ -15,7 +15,7 @@ import { facts, notice, table, time } from '../../../http/pages/parts.js';
  */
 export const pauseActions = <Row>(
   kind: 'client' | 'host',
-  pauses: () => DeliveryPauses,
+  pauses: DeliveryPauses,
   after?: () => void,
   named: (row: Row) => FormPart[] = () => [],
 ): Record<string, Action<Row>> => ({
@@ -24,19 +24,13 @@ export const pauseActions = <Row>(
     fields: (row) => [...named(row), { name: 'reason', label: 'Reason, which the client can read', isRequired: true }],
     kind: 'danger',
     done: 'Deliveries are paused: notifications wait, and use up no attempt.',
-    run: ({ reason = '', client }, { id, actor }) =>
-      pauses()
-        .pause(`${kind}:${client ?? id}`, reason, actor)
-        .then(after),
+    run: ({ reason = '', client }, { id, actor }) => pauses.pause(`${kind}:${client ?? id}`, reason, actor).then(after),
   },
   resume: {
     button: 'Resume deliveries',
     fields: named,
     done: 'Deliveries are resumed. From the next retry run on, the waiting notifications are sent, 100 a second.',
-    run: ({ client }, { id, actor }) =>
-      pauses()
-        .resume(`${kind}:${client ?? id}`, actor)
-        .then(after),
+    run: ({ client }, { id, actor }) => pauses.resume(`${kind}:${client ?? id}`, actor).then(after),
   },
 });
 

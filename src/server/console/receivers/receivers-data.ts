@@ -5,16 +5,12 @@ import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { databaseNow } from '../../../database/sql.js';
 import { ACKNOWLEDGED, ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
-import { DeliveryFigures, type HostFigures } from '../../../webhooks/figures/delivery-figures.js';
+import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { Webhook, WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { CachedQueries } from '../../health/cached-query.js';
 import { beginOf, figuresOfPoints, inHours, pointsOf, type Range } from '../figures/figures.js';
 
-/** `before`: its figures in the time before. */
-export type ListedHost = HostFigures & { failing: FailingHost | null; before?: HostFigures['figures'] | undefined };
-
-export type Answers = Awaited<ReturnType<typeof answersTo>>;
 export type HostDetails = Awaited<ReturnType<ReceiversData['of']>>;
 
 export const MAX_HOSTS = 1_000;
@@ -30,15 +26,7 @@ const MAX_URLS = 50;
 @Injectable()
 export class ReceiversData {
   /** The hosts with the most failures come first. */
-  readonly lists = new CachedQueries((range: Range) => this.readList(range));
-
-  constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly figures: DeliveryFigures,
-    private readonly pauses: DeliveryPauses,
-  ) {}
-
-  private async readList(range: Range): Promise<ListedHost[]> {
+  readonly lists = new CachedQueries(async (range: Range) => {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const since = beginOf(inHours(range), now);
@@ -55,7 +43,13 @@ export class ReceiversData {
     // The map keeps the last entry of each host, which is the failure that began first.
     const byHost = new Map(failing.map((row) => [row.host, row]));
     return hosts.map((one) => ({ ...one, failing: byHost.get(one.host) ?? null, before: before.get(one.host) }));
-  }
+  });
+
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly figures: DeliveryFigures,
+    private readonly pauses: DeliveryPauses,
+  ) {}
 
   async of(host: string, shown: Range) {
     const range = inHours(shown);

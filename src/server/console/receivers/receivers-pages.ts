@@ -1,54 +1,38 @@
-import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { html } from '../../../http/html.js';
 import { searchField } from '../../../http/pages/fields.js';
 import { listPage } from '../../../http/pages/list.js';
 import { notFound, unavailable, unprocessable } from '../../../http/problem.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
-import { HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
-import type { Figures } from '../../../webhooks/figures/delivery-figures.js';
+import { type FailingHost, HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
+import type { Figures, HostFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import type { WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { charts } from '../figures/charts.js';
 import {
   ATTEMPTS,
   figuresOfPoints,
+  type Compared,
   quantileColumns,
   rangeLinks,
   rangeOf,
-  ratio,
   shownMs,
-  shownQuantile,
   withChange,
 } from '../figures/figures.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { pauseActions, pausing, testOutcome } from './receiver-parts.js';
-import { definePage, type Visit } from '../../../http/pages/site.js';
-import { type Columns, emptyState, statusBadge, table, tiles } from '../../../http/pages/parts.js';
+import { definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
+import { cellsOf, type Columns, emptyState, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import { failureNotice, reasonOf } from '../overview/problems.js';
-import {
-  type HostDetails,
-  type ListedHost,
-  MAX_HOSTS,
-  MAX_NOTIFICATIONS,
-  type Answers,
-  ReceiversData,
-} from './receivers-data.js';
+import { type HostDetails, MAX_HOSTS, MAX_NOTIFICATIONS, ReceiversData } from './receivers-data.js';
 
 const PATH = '/ops/receivers';
 const SHOWN_HERE = 'Each host that notifications are sent to is shown here.';
 
-@Injectable()
-export class ReceiversPages {
-  constructor(
-    private readonly data: ReceiversData,
-    private readonly tests: TestNotifications,
-    private readonly audit: AuditLog,
-    private readonly pauses: DeliveryPauses,
-  ) {}
-
-  readonly pages = [
+export const receiversPages = pagesWith(
+  [ReceiversData, TestNotifications, AuditLog, DeliveryPauses],
+  (data, tests, audit, pauses) => [
     listPage({
       path: PATH,
       title: 'Receivers',
@@ -61,7 +45,7 @@ export class ReceiversPages {
           of attempts.
         </p>`,
       read: async ({ given }) => {
-        const hosts = await this.data.lists.get(rangeOf(given));
+        const hosts = await data.lists.get(rangeOf(given));
         if (!hosts) throw unavailable('the database does not answer');
         return { rows: hosts.filter(({ host }) => host.includes(given.q.toLowerCase())), next: null };
       },
@@ -76,13 +60,13 @@ export class ReceiversPages {
     }),
     definePage({
       path: `${PATH}/:host`,
-      read: (visit) => this.data.of(hostOf(visit), rangeOf(visit.query)),
+      read: (visit) => data.of(hostOf(visit), rangeOf(visit.query)),
       show: (visit, details) => ({
         title: `Receiver ${details.host}`,
         body: hostPage(visit, details),
       }),
       actions: {
-        ...pauseActions('host', () => this.pauses),
+        ...pauseActions('host', pauses),
         test: {
           button: 'Send a test',
           fields: ({ clients }) => {
@@ -92,10 +76,10 @@ export class ReceiversPages {
           // The result is not stored, so the answer itself shows it.
           answer: async ({ client = '' }, visit) => {
             const host = hostOf(visit);
-            const url = (await this.data.at(host, [client])).urls.get(client);
+            const url = (await data.at(host, [client])).urls.get(client);
             if (!url) throw unprocessable('The client has no Notify URL at this host; choose another one');
-            const result = await this.tests.sendTo({ id: client }, url);
-            await this.audit.record({
+            const result = await tests.sendTo({ id: client }, url);
+            await audit.record({
               action: 'webhook.tested',
               subject: `client:${client}`,
               actor: visit.actor,
@@ -106,8 +90,8 @@ export class ReceiversPages {
         },
       },
     }),
-  ];
-}
+  ],
+);
 
 function hostPage(visit: Visit, { range, points, before, clients, answers, concerned, paused }: HostDetails) {
   const figures = html`${totals(figuresOfPoints(points), before)}
@@ -127,22 +111,21 @@ function hostPage(visit: Visit, { range, points, before, clients, answers, conce
   ${pausing(visit, paused, html`A pause concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`)}`;
 }
 
-function totals(now: Figures, before: Figures) {
-  const { attempts, failures } = now;
-  const shown = (show: (figures: Figures) => string) => withChange(now, before, show);
-  return tiles({
-    Attempts: attempts,
-    Failed: [failures, failures > 0 ? 'bad' : null],
-    Succeeded: shown(({ successRate }) => ratio(successRate)),
-    'Attempt, p50': shown(({ duration }) => shownQuantile(duration.p50)),
-    'Attempt, p95': shown(({ duration }) => shownQuantile(duration.p95)),
-    'Attempt, average': shown(({ averageMs }) => (averageMs === null ? '–' : shownMs(averageMs))),
-    'Time to receipt, p50': shown(({ receipt }) => shownQuantile(receipt.p50)),
-    'Time to receipt, p95': shown(({ receipt }) => shownQuantile(receipt.p95)),
+const totals = (figures: Figures, before: Figures) =>
+  tiles({
+    ...cellsOf(TOTALS, { figures, before }),
+    Failed: [figures.failures, figures.failures > 0 ? 'bad' : null],
   });
-}
 
-const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
+const TOTALS: Columns<Compared<Figures>> = {
+  ...ATTEMPTS,
+  ...quantileColumns('Attempt, ', ({ duration }) => duration),
+  'Attempt, average': ({ figures, before }) =>
+    withChange(figures, before, ({ averageMs }) => (averageMs === null ? '–' : shownMs(averageMs))),
+  ...quantileColumns('Time to receipt, ', ({ receipt }) => receipt),
+};
+
+const FIGURES: Columns<Compared<HostFigures['figures']> & { failing: FailingHost | null }> = {
   ...ATTEMPTS,
   ...quantileColumns('', ({ duration }) => duration),
   'Failing since': { time: ({ failing }) => failing && failing.failingSince },
@@ -151,7 +134,7 @@ const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
 const answerBadge = ({ responseStatus, error }: WebhookAttempt) =>
   statusBadge(responseStatus === null ? 'no answer' : String(responseStatus), error === null ? 'good' : 'bad');
 
-function answerTables({ urls, last }: Answers) {
+function answerTables({ urls, last }: HostDetails['answers']) {
   if (last.length === 0) return emptyState('No answer among the newest notifications of these clients.');
   return html`<h2>Notify URLs</h2>
     <p class="hint">The attempts of the newest notifications, at most ${MAX_NOTIFICATIONS} of them.</p>

@@ -1,11 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { runSql } from '../../../database/statements/statement.js';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { html } from '../../../http/html.js';
 import { isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
-import type { Page } from '../../../http/pages/site.js';
+import { pagesWith } from '../../../http/pages/site.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { ID, orderKey } from '../../../values/identifier.js';
@@ -22,87 +20,78 @@ import { ReceiversData } from '../receivers/receivers-data.js';
 const MAX_FOUND = 50;
 
 /** The search field of all pages. A notification, or a client named exactly, is opened at once if nothing else is found. */
-@Injectable()
-export class SearchPages {
-  constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly webhooks: WebhookList,
-    private readonly clients: ClientDirectory,
-    private readonly operators: OperatorsService,
-    private readonly receivers: ReceiversData,
-  ) {}
+export const searchPages = pagesWith(
+  [WebhookList, ClientDirectory, OperatorsService, ReceiversData],
+  (webhookList, directory, operatorsService, receivers, app) => {
+    const { manager } = app.get<DataSource>(USHER_DATA_SOURCE);
 
-  readonly pages: Page[] = [
-    {
-      path: '/ops/search',
-      show: async (visit) => {
-        const { q: query = '' } = visit.query;
-        const view = { title: 'Found', query };
-        if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
-        const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
-          this.webhooksFor(query),
-          this.clients.search(query, MAX_FOUND),
-          this.ordersFor(query),
-          membersNamed(this.dataSource.manager, query).orderBy('member.name').limit(MAX_FOUND).getMany(),
-          this.operators.list(),
-          this.receivers.lists.get(rangeOf({ range: '7d' })),
-        ]);
-        const text = query.toLowerCase();
-        const lists = {
-          Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
-          Orders: orders.map(({ id, bookingId }) => html`${orderLink(orderKey(id))} booking ${bookingId}`),
-          Receivers: (hosts ?? []).filter(({ host }) => host.includes(text)).map(({ host }) => receiverLink(host)),
-          Members: members.map(memberLink),
-          Operators: operators
-            .filter(({ name }) => name.toLowerCase().startsWith(text))
-            .map(({ name }) => operatorLink(name)),
-        };
-        const count = webhooks.length + Object.values(lists).flat().length;
-        const [[client], [first]] = [clients, webhooks];
-        if (count === 1 && client && [client.id.toLowerCase(), client.name.toLowerCase()].includes(text))
-          return clientPath(client.id);
-        if (count === 1 && first) return `/ops/webhooks/${first.webhook.id}`;
-        const body = html`${count === 0 && emptyState(NOTHING)}
-        ${Object.entries(lists).map(
-          ([name, found]) =>
-            found.length > 0 &&
-            html`<h2>${name}</h2>
-              <ul>
-                ${found.map((one) => html`<li>${one}</li>`)}
-              </ul>`,
-        )}
-        ${
-          webhooks.length > 0 &&
-          html`<h2>Notifications</h2>
-            ${notificationTable(visit, webhooks)}`
-        }`;
-        return { ...view, body };
+    /** The webhook with this id, or those of the order with this key. */
+    async function webhooksFor(query: string) {
+      if (!ReferenceId.safeParse(query).success) return [];
+      const byId = ID.test(query) ? await webhookList.byId(query) : [];
+      if (byId.length > 0) return byId;
+      return (await webhookList.page({ ...ANY_WEBHOOK, referenceId: query }, null, MAX_FOUND)).webhooks;
+    }
+
+    /** The orders of this booking, and those that this transaction completed. Each has an index of its own. */
+    async function ordersFor(query: string) {
+      const found = [{ bookingId: query }, { transactionId: query }].map((where) =>
+        manager.find(MovieOrder, { select: { id: true, bookingId: true }, where, take: MAX_FOUND }),
+      );
+      const orders = (await Promise.all(found)).flat();
+      return orders.filter(({ id }, at) => orders.findIndex((other) => other.id === id) === at);
+    }
+
+    return [
+      {
+        path: '/ops/search',
+        show: async (visit) => {
+          const { q: query = '' } = visit.query;
+          const view = { title: 'Found', query };
+          if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
+          const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
+            webhooksFor(query),
+            directory.search(query, MAX_FOUND),
+            ordersFor(query),
+            membersNamed(manager, query).orderBy('member.name').limit(MAX_FOUND).getMany(),
+            operatorsService.list(),
+            receivers.lists.get(rangeOf({ range: '7d' })),
+          ]);
+          const text = query.toLowerCase();
+          const lists = {
+            Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
+            Orders: orders.map(({ id, bookingId }) => html`${orderLink(orderKey(id))} booking ${bookingId}`),
+            Receivers: (hosts ?? []).filter(({ host }) => host.includes(text)).map(({ host }) => receiverLink(host)),
+            Members: members.map(memberLink),
+            Operators: operators
+              .filter(({ name }) => name.toLowerCase().startsWith(text))
+              .map(({ name }) => operatorLink(name)),
+          };
+          const count = webhooks.length + Object.values(lists).flat().length;
+          const [[client], [first]] = [clients, webhooks];
+          if (count === 1 && client && [client.id.toLowerCase(), client.name.toLowerCase()].includes(text))
+            return clientPath(client.id);
+          if (count === 1 && first) return `/ops/webhooks/${first.webhook.id}`;
+          const body = html`${count === 0 && emptyState(NOTHING)}
+          ${Object.entries(lists).map(
+            ([name, found]) =>
+              found.length > 0 &&
+              html`<h2>${name}</h2>
+                <ul>
+                  ${found.map((one) => html`<li>${one}</li>`)}
+                </ul>`,
+          )}
+          ${
+            webhooks.length > 0 &&
+            html`<h2>Notifications</h2>
+              ${notificationTable(visit, webhooks)}`
+          }`;
+          return { ...view, body };
+        },
       },
-    },
-  ];
-
-  /** The webhook with this id, or those of the order with this key. */
-  private async webhooksFor(query: string) {
-    if (!ReferenceId.safeParse(query).success) return [];
-    const byId = ID.test(query) ? await this.webhooks.byId(query) : [];
-    if (byId.length > 0) return byId;
-    return (await this.webhooks.page({ ...ANY_WEBHOOK, referenceId: query }, null, MAX_FOUND)).webhooks;
-  }
-
-  /** The orders of this booking, and those that this transaction completed. */
-  private async ordersFor(query: string) {
-    const { rows } = await runSql(this.dataSource, (parameter) =>
-      ['booking_id', 'transaction_id']
-        .map(
-          (column) => `
-            (SELECT id, booking_id FROM ${tableOf(this.dataSource, MovieOrder)}
-            WHERE ${column} = ${parameter(query)} LIMIT ${MAX_FOUND})`,
-        )
-        .join(' UNION '),
-    );
-    return rows.map(({ id, booking_id: bookingId }) => ({ id: String(id), bookingId: String(bookingId) }));
-  }
-}
+    ];
+  },
+);
 
 const NOTHING =
   'Nothing was found. Search for the id of a notification, order, booking or transaction, for a host, or for a name.';
