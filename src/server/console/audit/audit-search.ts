@@ -96,7 +96,7 @@ export class AuditSearch {
       namesOf(manager, Client, idsOf('client')),
       namesOf(manager, Member, idsOf('member', 'owner')),
     ]);
-    const names = new Map();
+    const names = new Map<string, string>();
     for (const [id, name] of clients) names.set(`client:${id}`, name);
     for (const [id, name] of members) names.set(`member:${id}`, name).set(`owner:${id}`, name);
     return { rows: events.map((event) => ({ ...event, names })), ...rest };
