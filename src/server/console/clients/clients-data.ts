@@ -114,21 +114,22 @@ export class ClientDetailsReader {
 
   /** Throws 404 if there is no client with this id. */
   async read(id: string) {
-    const known = await this.account.read(id);
     const failures = { subject: `client:${id}`, action: 'client.authentication-failed', limit: RECENT } as const;
-    const [failing, health, { webhooks }, orders, members, urlChanges, signInFailures, pending] = await Promise.all([
-      this.dataSource.manager.findBy(
-        FailingHost,
-        [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: id })),
-      ),
-      webhookHealth(this.dataSource, id),
-      this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
-      this.orders(id, RECENT),
-      this.members(id),
-      this.audit.list({ ...failures, action: 'client.notify-url-set' }),
-      this.audit.list(failures),
-      countPending(this.dataSource, id, this.options.pendingWebhookLimit ?? MAX_COUNTED),
-    ]);
+    const [known, failing, health, { webhooks }, orders, members, urlChanges, signInFailures, pending] =
+      await Promise.all([
+        this.account.read(id),
+        this.dataSource.manager.findBy(
+          FailingHost,
+          [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: id })),
+        ),
+        webhookHealth(this.dataSource, id),
+        this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
+        this.orders(id, RECENT),
+        this.members(id),
+        this.audit.list({ ...failures, action: 'client.notify-url-set' }),
+        this.audit.list(failures),
+        countPending(this.dataSource, id, this.options.pendingWebhookLimit ?? MAX_COUNTED),
+      ]);
     return {
       ...known,
       failing,
