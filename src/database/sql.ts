@@ -22,7 +22,7 @@ interface Named {
   name: string;
 }
 
-/** The names of clients or members by their ids, without those of erased ones. */
+/** The names of rows by their ids. Rows that do not exist are left out. */
 export async function namesOf(
   manager: EntityManager,
   entity: EntityTarget<Named>,

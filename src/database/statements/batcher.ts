@@ -69,11 +69,11 @@ export class Batcher<T, R> {
       const results = await this.work(batch.map(({ item }) => item));
       batch.forEach(({ resolve }, index) => resolve(results[index] as R));
     } catch (error) {
-      await this.fail(batch, error);
+      await this.repeatOrReject(batch, error);
     }
   }
 
-  private async fail(batch: Waiting<T, R>[], error: unknown): Promise<void> {
+  private async repeatOrReject(batch: Waiting<T, R>[], error: unknown): Promise<void> {
     if (batch.length === 1 || isDatabaseDown(error)) for (const { reject } of batch) reject(error);
     else for (const single of batch) await this.runBatch([single]);
   }

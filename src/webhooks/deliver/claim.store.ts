@@ -212,8 +212,8 @@ async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Clai
 
 /**
  * Records an attempt of each locked webhook, and then counts it, so that it starts before its lease. If this process stops, the
- * next attempt is due at the end of the lease: the first retry run at least {@link leaseMs} later. `locked`: what the statement that
- * locked them is called in the same one; null: they are read again.
+ * next attempt is due at the end of the lease: the first retry run at least {@link leaseMs} later. `locked`: the name of the
+ * locked rows, if the same statement has locked them; null: they are read again.
  */
 function beginAttempts(
   manager: EntityManager,
