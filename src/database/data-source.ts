@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { DataSource, EntityManager, EntityTarget, QueryRunner } from 'typeorm';
 import { loadPackage } from '../values/start-up-error.js';
-import { type Columns, type ListRow, mysqlRows, mysqlWithRows, postgresRows, type RowList } from './rows.js';
+import { type Columns, type ListRow, mysqlRows, mysqlWithRows, type Parameter, postgresRows } from './rows.js';
 
 /**
  * Injects the `DataSource` that holds Usher's tables: the application's own, or one that Usher opened. The value is that of
@@ -10,7 +10,7 @@ import { type Columns, type ListRow, mysqlRows, mysqlWithRows, postgresRows, typ
 export const USHER_DATA_SOURCE = 'usherDataSource';
 
 /** A data source, or a manager or query runner of one. */
-type OnDataSource = DataSource | EntityManager | QueryRunner;
+export type OnDataSource = DataSource | EntityManager | QueryRunner;
 
 /** Their data source. TypeORM 0.3 names it `connection`. */
 export function dataSourceOf(on: OnDataSource): DataSource {
@@ -57,22 +57,16 @@ const POSTGRES = {
   /** `position` begins with 1. */
   placeholder: (position: number) => `$${position}`,
 
-  /** The values for a statement that contains the same list twice. */
-  twice: (parameters: unknown[]) => parameters,
-
   /**
    * A condition after a column: its value is one of these. A sole value is not given as a list, so that its statement can be
    * prepared.
    */
-  isOneOf: (parameter: (value: unknown) => string, values: string[]) =>
+  isOneOf: (parameter: Parameter, values: string[]) =>
     values.length === 1 ? `= ${parameter(values[0])}` : `= ANY(${parameter(values)})`,
 
   /** Rows after VALUES. Each has its columns in the order of the statement. */
-  values: (rows: unknown[][]): RowList => {
-    let count = 0;
-    const tuples = rows.map((row) => `(${row.map(() => `$${(count += 1)}`).join(', ')})`);
-    return { sql: tuples.join(', '), parameters: rows.flat() };
-  },
+  values: (parameter: Parameter, rows: unknown[][]) =>
+    rows.map((row) => `(${row.map(parameter).join(', ')})`).join(', '),
 
   /**
    * Rows as a table expression with the name `v`, so that one statement inserts or finds many. A sole row is given
@@ -85,10 +79,13 @@ const POSTGRES = {
    * of long texts. On MySQL the values of a sole row, and the long texts of several rows, stand where the statement names
    * them: a temporary table of the rows is slow, and one with long texts is written to the disk.
    */
-  withRows: (columns: Columns, rows: ListRow[], write: (rows: string) => string, _longText = ''): RowList => {
-    const { sql, parameters } = postgresRows(columns, rows);
-    return { sql: write(`${sql} CROSS JOIN`), parameters };
-  },
+  withRows: (
+    parameter: Parameter,
+    columns: Columns,
+    rows: ListRow[],
+    write: (rows: string) => string,
+    _longText = '',
+  ) => write(`${postgresRows(parameter, columns, rows)} CROSS JOIN`),
 
   /** After INSERT INTO: the table, with the name by which `upsert` finds the stored row. */
   into: (table: string) => `${table} AS t`,
@@ -107,15 +104,15 @@ const POSTGRES = {
 
   /** Updates the rows `t` of a table whose id is in the rows `v`, where a further condition is true. */
   update: (
+    parameter: Parameter,
     table: string,
     columns: Columns,
     rows: ListRow[],
     changes: Record<string, string>,
     condition = '',
-  ): RowList => {
-    const { sql, parameters } = postgresRows(columns, rows);
+  ) => {
     const set = assigned(Object.entries(changes));
-    return { sql: `UPDATE ${table} t SET ${set} FROM ${sql} WHERE t.id = v.id ${condition}`, parameters };
+    return `UPDATE ${table} t SET ${set} FROM ${postgresRows(parameter, columns, rows)} WHERE t.id = v.id ${condition}`;
   },
 
   /** An index hint after a table. Without it MySQL may scan the table, and lock every row that it reads. */
@@ -158,9 +155,8 @@ const MYSQL: Dialect = {
   begin: 'START TRANSACTION',
   isolate: 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
   placeholder: () => '?',
-  twice: (parameters) => [...parameters, ...parameters],
   isOneOf: (parameter, values) => `IN (${parameter(values)})`,
-  values: (rows) => ({ sql: '?', parameters: [rows] }),
+  values: (parameter, rows) => parameter(rows),
   rows: mysqlRows,
   withRows: mysqlWithRows,
   into: (table) => table,
@@ -170,11 +166,11 @@ const MYSQL: Dialect = {
     return `ON DUPLICATE KEY UPDATE ${changes || assigned(key.map((name) => [name, name]))}`;
   },
   ifAbsent: '',
-  update: (table, columns, rows, changes, condition = '') => {
+  update: (parameter, table, columns, rows, changes, condition = '') => {
     const set = assigned(Object.entries(changes).map(([name, value]) => [`t.${name}`, value]));
     const write = (from: string) =>
       `UPDATE ${from} ${table} t FORCE INDEX (PRIMARY) SET ${set} WHERE t.id = v.id ${condition}`;
-    return mysqlWithRows(columns, rows, write);
+    return mysqlWithRows(parameter, columns, rows, write);
   },
   byIndex: (name) => `FORCE INDEX (${name})`,
   orderBy: (_equal, others) => others,

@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Pool as MysqlPool, ResultSetHeader, RowDataPacket } from 'mysql2';
+import { promisify } from 'node:util';
+import type { Connection, Pool as MysqlPool, PoolConnection, ResultSetHeader, RowDataPacket } from 'mysql2';
 import type { Pool as PgPool } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
-import { isPostgres } from '../data-source.js';
+import { dataSourceOf, isPostgres } from '../data-source.js';
+import type { Parameter } from '../rows.js';
 import { allEnded, ownDrivers } from '../sql.js';
 
 /** A row as the driver returns it. 64-bit integers may be text. */
@@ -16,9 +18,7 @@ export interface StatementResult {
 }
 
 export interface Statement {
-  /** With `?` on MySQL and `$1` on Postgres. */
-  text: string;
-  parameters: unknown[];
+  write: WriteSql;
   /** If its text is always the same: without a list, Postgres then parses it once for each connection of Usher's own. */
   name?: string | undefined;
   /** How many rows it must find or change. Otherwise it fails with {@link nullForOtherCount}, and so does its transaction. */
@@ -27,8 +27,18 @@ export interface Statement {
   returning?: string;
 }
 
+/** Writes the SQL of a statement. */
+export type WriteSql = (parameter: Parameter) => string;
+
+/** A statement as the driver gets it. */
+export interface WrittenStatement extends Pick<Statement, 'name'> {
+  /** With `?` on MySQL and `$1` on Postgres. */
+  text: string;
+  parameters: unknown[];
+}
+
 /** A sole statement stays as it is. */
-export const joined = (statements: Statement[]): Statement =>
+export const joined = (statements: WrittenStatement[]): WrittenStatement =>
   statements.reduce((whole, { text, parameters }) => ({
     text: `${whole.text}; ${text}`,
     parameters: [...whole.parameters, ...parameters],
@@ -39,47 +49,72 @@ export const joined = (statements: Statement[]): Statement =>
  * first one; the others can read them as `s1`. None sees what another one writes.
  */
 export function combined(statements: Statement[]): Statement {
-  const parameters: unknown[] = [];
-  const parts = statements.map(({ text, rows, returning = '1', ...own }, index) => {
-    const before = parameters.length;
-    parameters.push(...own.parameters);
-    const moved = before === 0 ? text : text.replace(/\$(\d+)/g, (_, position) => `$${before + Number(position)}`);
-    return `s${index + 1} AS (${moved} ${rows && 'changed' in rows ? `RETURNING ${returning}` : ''})`;
-  });
-  const checks = statements.flatMap(({ rows }, index) => {
-    const count = rows && `$${parameters.push(...Object.values(rows))}`;
-    return count ? `(SELECT ${checkedCount(count)} FROM s${index + 1})` : [];
-  });
-  return {
-    text: `WITH ${parts.join(', ')} SELECT * FROM (SELECT ${checks.join(', ')}) checks LEFT JOIN s1 ON true`,
-    parameters,
-    name: statements.every(({ name }) => name) ? statements[0]?.name : undefined,
+  const write: WriteSql = (parameter) => {
+    const parts = statements.map(({ write, rows, returning = '1' }, index) => {
+      const end = rows && 'changed' in rows ? `RETURNING ${returning}` : '';
+      return `s${index + 1} AS (${write(parameter)} ${end})`;
+    });
+    const checks = statements.flatMap(({ rows = {} }, index) =>
+      Object.values(rows).map((count) => `(SELECT ${checkedCount(parameter(count))} FROM s${index + 1})`),
+    );
+    return `WITH ${parts.join(', ')} SELECT * FROM (SELECT ${checks.join(', ')}) checks LEFT JOIN s1 ON true`;
   };
+  return { write, name: statements.every(({ name }) => name) ? statements[0]?.name : undefined };
 }
 
 /** With another count the statement fails, because the text is not a number. The error shows the text. */
 const checkedCount = (count: string): string =>
   `CASE count(*) WHEN ${count} THEN 1 ELSE CAST(count(*) || ' rows' AS int) END`;
 
-/** Runs statements in their order, on the connection of the transaction or one of the pool. */
+/** Runs statements in their order, on the connection of the transaction or one of the pool. `isWhole`: as a transaction. */
 export async function runOnDriver(
   on: DataSource | EntityManager,
-  dataSource: DataSource,
-  statements: Statement[],
+  statements: WrittenStatement[],
   isPrepared: boolean,
+  isWhole: boolean,
 ): Promise<StatementResult[]> {
+  const dataSource = dataSourceOf(on);
   // The connection of the transaction, or the pool.
   const { queryRunner } = on as Partial<EntityManager>;
   const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
   if (!runner) throw new Error('the data source is closed');
   const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
-  if (ownDrivers.has(dataSource.driver)) return run(runner as never, statements, isPrepared);
-  return oneByOne(statements, (statement) => run(runner as never, [statement], false));
+  if (!ownDrivers.has(dataSource.driver))
+    return oneByOne(statements, (statement) => run(runner as never, [statement], false));
+  if (!queryRunner && isWhole)
+    return inConnection(
+      runner as PgPool | MysqlPool,
+      (connection, all) => run(connection as never, all, isPrepared),
+      statements,
+    );
+  return run(runner as never, statements, isPrepared);
+}
+
+/** Runs a transaction in one round trip. If it fails, it is rolled back before this rejects: what follows may need its locks. */
+async function inConnection(
+  pool: PgPool | MysqlPool,
+  run: (connection: object, statements: WrittenStatement[]) => Promise<StatementResult[]>,
+  statements: WrittenStatement[],
+): Promise<StatementResult[]> {
+  const isMysql = 'getConnection' in pool;
+  const connection = isMysql ? await promisify<PoolConnection>(pool.getConnection.bind(pool))() : await pool.connect();
+  let isBroken = false;
+  try {
+    return await run(connection, statements);
+  } catch (error) {
+    // Postgres rolls back by itself, but after it has reported the error.
+    const rollback = { text: isMysql ? 'ROLLBACK' : '', parameters: [] };
+    await run(connection, [rollback]).catch(() => (isBroken = true));
+    throw error;
+  } finally {
+    if (isBroken && 'destroy' in connection) connection.destroy();
+    else connection.release(isBroken);
+  }
 }
 
 async function oneByOne(
-  statements: Statement[],
-  run: (statement: Statement) => Promise<StatementResult[]>,
+  statements: WrittenStatement[],
+  run: (statement: WrittenStatement) => Promise<StatementResult[]>,
 ): Promise<StatementResult[]> {
   const results: StatementResult[] = [];
   for (const statement of statements) results.push(...(await run(statement)));
@@ -89,7 +124,7 @@ async function oneByOne(
 /** The driver sends them without waiting for the answers, and the socket by one write. */
 function runOnPostgres(
   runner: PgPool & { connection?: { stream: Socket } },
-  statements: Statement[],
+  statements: WrittenStatement[],
   isPrepared: boolean,
 ): Promise<StatementResult[]> {
   const stream = runner.connection?.stream;
@@ -114,7 +149,7 @@ function nameOf(text: string, name = ''): string {
 
 type MysqlResult = (Row & RowDataPacket)[] | ResultSetHeader;
 
-function runOnMysql(runner: MysqlPool, statements: Statement[]): Promise<StatementResult[]> {
+function runOnMysql(runner: MysqlPool | Connection, statements: WrittenStatement[]): Promise<StatementResult[]> {
   const { text, parameters } = joined(statements);
   return new Promise((resolve, reject) => {
     runner.query<MysqlResult & RowDataPacket[]>(text, parameters, (error, result) => {

@@ -1,25 +1,28 @@
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral, QueryRunner } from 'typeorm';
-import { dataSourceOf, type Dialect, dialectOf, tableOf } from '../data-source.js';
+import { dataSourceOf, type Dialect, dialectOf, type OnDataSource, tableOf } from '../data-source.js';
 import { PoolSockets } from '../pool-sockets.js';
-import { isDiskFull, isDuplicate, isNotPrepared, transactionEnds } from '../sql.js';
-import { combined, joined, type Row, runOnDriver, type Statement, type StatementResult } from './driver.js';
+import { isDiskFull, isDuplicate, isNotPrepared, ownDrivers, transactionEnds } from '../sql.js';
+import {
+  combined,
+  joined,
+  type Row,
+  runOnDriver,
+  type Statement,
+  type StatementResult,
+  type WriteSql,
+  type WrittenStatement,
+} from './driver.js';
 
-export type { Row, Statement } from './driver.js';
-
-/** Writes the SQL of a statement: `parameter` takes a value and returns its placeholder. */
-export type WriteSql = (parameter: Parameter) => string;
-
-/** Adds a value to the parameters of a statement, and returns its placeholder. */
-export type Parameter = (value: unknown) => string;
+export type { Row, Statement, WriteSql } from './driver.js';
+export type { Parameter } from '../rows.js';
 
 /** Runs the statement that `write` makes, as {@link runStatement} does. */
 export function runSql(on: DataSource | EntityManager, write: WriteSql, name?: string): Promise<StatementResult> {
-  return runStatement(on, statementOf(on, write, name));
+  return runStatement(on, { write, name });
 }
 
-export function statementOf(on: DataSource | EntityManager, write: WriteSql, name?: string): Statement {
+function written({ write, name }: Statement, { placeholder }: Dialect): WrittenStatement {
   const parameters: unknown[] = [];
-  const { placeholder } = dialectOf(on);
   const text = write((value) => placeholder(parameters.push(value)));
   return { text, parameters, name };
 }
@@ -47,6 +50,15 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
   const [result] = await runTogether(on, [statement]);
   return result as StatementResult;
 }
+
+/**
+ * Runs statements as a transaction of their own at READ COMMITTED. In a session of Usher's own they need one round trip and
+ * nothing of TypeORM. The first one must have a number of rows. It is not repeated after a deadlock.
+ */
+export const runAlone = (dataSource: DataSource, statements: Statement[]): Promise<StatementResult[]> =>
+  ownDrivers.has(dataSource.driver)
+    ? runTogether(dataSource, statements, true)
+    : dataSource.transaction('READ COMMITTED', (manager) => runTogether(manager, statements, true));
 
 /** By runner: how its transaction ends with its next statements, see {@link endWithNext}. */
 const endings = new WeakMap<QueryRunner, Ending>();
@@ -83,21 +95,22 @@ export async function runTogether(
   const { queryRunner } = on as Partial<EntityManager>;
   const ending = queryRunner && endings.get(queryRunner);
   if (ending) return runEnding(on, queryRunner, ending, statements);
-  const ends = queryRunner && transactionEnds.get(queryRunner);
+  const alone = last ? { begin: dialectOf(on).begin, isCommitted: false } : undefined;
+  const ends = queryRunner ? transactionEnds.get(queryRunner) : alone;
   // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
   const isPrepared = !unprepared.has(dataSource.driver) && (!queryRunner || ends !== undefined);
   const checked = checkedStatements(on, statements, last);
   const sent = checked.flat();
   // A sole statement is a transaction without these.
   const isAlone = last && sent.length === 1;
-  const first = ends?.begin && !isAlone ? [{ text: ends.begin, parameters: [] }] : [];
-  const commit = ends && last && (!isAlone || ends.begin === null) ? [{ text: 'COMMIT', parameters: [] }] : [];
-  const all = [...first, ...sent, ...commit];
+  const first = ends?.begin && !isAlone ? [plain(ends.begin)] : [];
+  const commit = ends && last && (!isAlone || ends.begin === null) ? [plain('COMMIT')] : [];
+  const all = [...first, ...sent, ...commit].map((statement) => written(statement, dialectOf(on)));
   const whole = joined(all);
   dataSource.logger.logQuery(whole.text, whole.parameters);
   try {
     if (ends && !isAlone) ends.begin = null;
-    const results = await runOnDriver(on, dataSource, all, isPrepared);
+    const results = await runOnDriver(on, all, isPrepared, last);
     if (ends) Object.assign(ends, { begin: null, isCommitted: last });
     if (refusals.get(dataSource.driver)?.text === whole.text) refusals.delete(dataSource.driver);
     let position = first.length;
@@ -124,7 +137,9 @@ function runEnding(
   return runTogether(on, [{ ...insert, rows: { changed: inserted } }, ...others, ...statements], true);
 }
 
-function noteFailure(dataSource: DataSource, { text, parameters }: Statement, error: unknown): void {
+const plain = (text: string): Statement => ({ write: () => text });
+
+function noteFailure(dataSource: DataSource, { text, parameters }: WrittenStatement, error: unknown): void {
   dataSource.logger.logQueryError(error as Error, text, parameters);
   if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
   for (const subscriber of dataSource.subscribers) if (subscriber instanceof PoolSockets) subscriber.renewAfter(error);
@@ -140,10 +155,10 @@ function checkedStatements(on: DataSource | EntityManager, statements: Statement
   return statements.map((statement) => (statement.rows ? withCheck(statement, statement.rows, dialect) : [statement]));
 }
 
-function withCheck(statement: Statement, rows: object, { check, placeholder }: Dialect): Statement[] {
+function withCheck(statement: Statement, rows: object, { check }: Dialect): Statement[] {
   if (check === null) return [combined([statement])];
   const [kind, count] = Object.entries(rows)[0] as ['found' | 'changed', number];
-  return [statement, { text: check[kind](placeholder(1)), parameters: [count] }];
+  return [statement, { write: (parameter) => check[kind](parameter(count)) }];
 }
 
 /** The entity in a row with all of its columns. */
@@ -175,7 +190,7 @@ export async function insertRows<T extends ObjectLiteral>(
 }
 
 export function insertOf<T extends ObjectLiteral>(
-  on: DataSource | EntityManager,
+  on: OnDataSource,
   target: EntityTarget<T>,
   rows: T[],
   onConflict = '',
@@ -184,15 +199,13 @@ export function insertOf<T extends ObjectLiteral>(
   const { columns, name } = dataSource.getMetadata(target);
   const { driver } = dataSource;
   const { into, values } = dialectOf(dataSource);
-  const { sql, parameters } = values(
-    rows.map((row) =>
-      columns.map((column) => driver.preparePersistentValue(column.getEntityValue(row), column) as unknown),
-    ),
+  const cells = rows.map((row) =>
+    columns.map((column) => driver.preparePersistentValue(column.getEntityValue(row), column) as unknown),
   );
   const names = columns.map(({ databaseName }) => driver.escape(databaseName)).join(', ');
   return {
-    text: `INSERT INTO ${into(tableOf(dataSource, target))} (${names}) VALUES ${sql} ${onConflict}`,
-    parameters,
+    write: (parameter) =>
+      `INSERT INTO ${into(tableOf(dataSource, target))} (${names}) VALUES ${values(parameter, cells)} ${onConflict}`,
     name: rows.length === 1 ? `usher_insert_${name}${onConflict && '_or'}` : undefined,
   };
 }

@@ -5,6 +5,7 @@ import {
   endsWithNext,
   endWithNext,
   entityOf,
+  type Parameter,
   runSql,
   runTogether,
   type Statement,
@@ -239,11 +240,7 @@ const CHANGES = {
 /** Writes what a completion changes. */
 function updateOf(manager: EntityManager, orders: MovieOrder[]): Statement {
   const changed = orders.map((order) => ({ ...order }));
-  const { sql: text, parameters } = dialectOf(manager).update(
-    tableOf(manager, MovieOrder),
-    COMPLETED,
-    changed,
-    CHANGES,
-  );
-  return { text, parameters, name: 'usher_complete_orders' };
+  const write = (parameter: Parameter) =>
+    dialectOf(manager).update(parameter, tableOf(manager, MovieOrder), COMPLETED, changed, CHANGES);
+  return { name: 'usher_complete_orders', write };
 }

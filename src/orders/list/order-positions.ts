@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { dataSourceOf, dialectOf, tableOf } from '../../database/data-source.js';
-import { insertRows, runSql, runStatement } from '../../database/statements/statement.js';
+import { insertRows, runSql } from '../../database/statements/statement.js';
 import { inTransaction } from '../../database/sql.js';
 import { MovieOrder, OrderCounter } from '../movie-order.entity.js';
 
@@ -120,7 +120,7 @@ async function storePositions(manager: EntityManager, { holder, list }: Wanted, 
   });
   const columns = { id: 'text', place: 'bigint' } as const;
   const changes = { [list.position]: 'v.place' };
-  const { sql, parameters } = dialectOf(manager).update(tableOf(manager, MovieOrder), columns, placed, changes);
-  await runStatement(manager, { text: sql, parameters });
+  const table = tableOf(manager, MovieOrder);
+  await runSql(manager, (parameter) => dialectOf(manager).update(parameter, table, columns, placed, changes));
   await manager.update(OrderCounter, { clientId: holder.clientId }, { [list.counter]: place });
 }

@@ -1,14 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, IsNull, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
-import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import {
-  type Row,
-  runStatement,
-  runTogether,
-  type Statement,
-  statementOf,
-} from '../../database/statements/statement.js';
-import { databaseNow, inTransaction, nullForOtherCount } from '../../database/sql.js';
+import { dialectOf, type OnDataSource, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { type Row, runAlone, runStatement, runTogether, type Statement } from '../../database/statements/statement.js';
+import { databaseNow, inTransaction, nullForOtherCount, retryDeadlocks } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseMs, type RetryPolicy, retryRunAt } from '../../values/retry-schedule.js';
 import { ClientSecret } from '../../clients/client.entity.js';
@@ -45,13 +39,13 @@ export class ClaimStore {
   /** The usual case, in one round trip. Null if not all of them can be claimed, or if deliveries are paused. */
   private async claimAll(ids: string[]): Promise<Answers | null> {
     if (this.havePauses) return null;
+    const { dataSource } = this;
     const { retry } = this.options;
-    return inTransaction(this.dataSource, async (manager) => {
+    const lock = lockDue(dataSource, ids, retry.maxAttempts, 'without pauses');
+    const attempts = beginAttempts(dataSource, ids, retry, dialectOf(dataSource).rowsOfFirst);
+    return retryDeadlocks(async () => {
       const monotonicMs = performance.now();
-      const lock = lockDue(manager, ids, retry.maxAttempts, 'without pauses');
-      const attempts = beginAttempts(manager, ids, retry, dialectOf(manager).rowsOfFirst);
-      const statements = [{ ...lock, rows: { found: ids.length } }, ...attempts];
-      const [locked] = await runTogether(manager, statements, true);
+      const [locked] = await runAlone(dataSource, [{ ...lock, rows: { found: ids.length } }, ...attempts]);
       return answersOf(claimsOf(locked?.rows ?? [], monotonicMs));
     }).catch(nullForOtherCount);
   }
@@ -162,29 +156,28 @@ const SEALED = `CONCAT(MIN(CONCAT(s.key_id, ' ', s.sealed)), ' ', MAX(CONCAT(s.k
  * are paused, it finds none.
  */
 function lockDue(
-  manager: EntityManager,
+  on: OnDataSource,
   ids: string[],
   maxAttempts: number,
   pauses: 'with pauses' | 'without pauses',
 ): Statement {
-  const { byIndex, isOneOf, now } = dialectOf(manager);
-  const paused = `EXISTS (SELECT 1 FROM ${tableOf(manager, DeliveryPause)} p WHERE p.resumed_at IS NULL)`;
-  return statementOf(
-    manager,
-    (parameter) => `
+  const { byIndex, isOneOf, now } = dialectOf(on);
+  const paused = `EXISTS (SELECT 1 FROM ${tableOf(on, DeliveryPause)} p WHERE p.resumed_at IS NULL)`;
+  return {
+    name: 'usher_lock_due',
+    write: (parameter) => `
       SELECT id, reference_id AS "referenceId", client_id AS "clientId", notify_url AS "notifyUrl", body, attempts,
         uses_client_url AS "usesClientUrl", created_at AS "createdAt", resend_of AS "resendOf", request_id AS "requestId", ${now} AS now,
-        (SELECT ${SEALED} FROM ${tableOf(manager, ClientSecret)} s
+        (SELECT ${SEALED} FROM ${tableOf(on, ClientSecret)} s
           WHERE s.client_id = w.client_id AND (s.expires_at IS NULL OR s.expires_at > ${now})) AS sealed_secrets,
-        EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
+        EXISTS (SELECT 1 FROM ${tableOf(on, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
         ${pauses === 'with pauses' ? `, ${paused} AS has_pauses` : ''}
-      FROM ${tableOf(manager, Webhook)} w ${byIndex('PRIMARY')}
+      FROM ${tableOf(on, Webhook)} w ${byIndex('PRIMARY')}
       WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'
         AND attempts < ${parameter(maxAttempts)} AND next_attempt_at <= ${now}
         ${pauses === 'with pauses' ? '' : `AND NOT ${paused}`}
       ORDER BY id FOR UPDATE SKIP LOCKED`,
-    'usher_lock_due',
-  );
+  };
 }
 
 const claimsOf = (rows: Row[], monotonicMs: number): Claim[] =>
@@ -215,31 +208,24 @@ async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Clai
  * next attempt is due at the end of the lease: the first retry run at least {@link leaseMs} later. `locked`: the name of the
  * locked rows, if the same statement has locked them; null: they are read again.
  */
-function beginAttempts(
-  manager: EntityManager,
-  ids: string[],
-  retry: RetryPolicy,
-  locked: string | null = null,
-): Statement[] {
-  const { isOneOf, now } = dialectOf(manager);
-  const [webhooks, attempts] = [tableOf(manager, Webhook), tableOf(manager, WebhookAttempt)];
-  const record = statementOf(
-    manager,
-    (parameter) => `
+function beginAttempts(on: OnDataSource, ids: string[], retry: RetryPolicy, locked: string | null = null): Statement[] {
+  const { isOneOf, now } = dialectOf(on);
+  const [webhooks, attempts] = [tableOf(on, Webhook), tableOf(on, WebhookAttempt)];
+  const record: Statement = {
+    name: 'usher_begin_attempts',
+    write: (parameter) => `
       INSERT INTO ${attempts} (webhook_id, number, started_at)
       SELECT id, attempts + 1, ${now} FROM ${locked ?? `${webhooks} WHERE id ${isOneOf(parameter, ids)}`}`,
-    'usher_begin_attempts',
-  );
-  const count = statementOf(
-    manager,
-    (parameter) => {
+  };
+  const count: Statement = {
+    name: 'usher_count_attempts',
+    write: (parameter) => {
       const last = () => `${now} + ${parameter(leaseMs(retry) + retry.retryEveryMs - 1)}`;
       return `
         UPDATE ${webhooks}
         SET attempts = attempts + 1, next_attempt_at = ${last()} - MOD(${last()}, ${parameter(retry.retryEveryMs)})
         WHERE id ${isOneOf(parameter, ids)}`;
     },
-    'usher_count_attempts',
-  );
+  };
   return [record, count];
 }

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
-import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { insertOf, runSql, runTogether, type Statement, statementOf } from '../../database/statements/statement.js';
-import { inTransaction, nullForOtherCount } from '../../database/sql.js';
+import { dialectOf, type OnDataSource, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { insertOf, runAlone, runSql, runTogether, type Statement } from '../../database/statements/statement.js';
+import { inTransaction, nullForOtherCount, retryDeadlocks } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
@@ -35,13 +35,20 @@ export class OutcomeStore {
   }
 
   /** The usual case: all attempts are new and the last ones. Otherwise a statement changes fewer rows than it must, and fails. */
-  private recordFirst(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
-    return inTransaction(this.dataSource, async (manager) => {
-      const states = new Map(finished.map((one) => [idOf(one), this.stateAfter(one)]));
-      const changes = this.changesOf(manager, finished, 'all');
-      await this.complete(manager, finished, states, { pending: new Set(states.keys()), stored: new Set() }, changes);
-      return [...states.values()];
-    });
+  private async recordFirst(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
+    const { dataSource } = this;
+    const states = new Map(finished.map((one) => [idOf(one), this.stateAfter(one)]));
+    const changes = this.changesOf(dataSource, finished, 'all');
+    const results = resultsOf(dataSource, finished, states, { pending: new Set(states.keys()), stored: new Set() });
+    const hosts = this.hostAttempts(finished, states);
+    if (hosts.length === 0) await retryDeadlocks(() => runAlone(dataSource, [...changes, ...results]));
+    else
+      await inTransaction(dataSource, async (manager) => {
+        await runTogether(manager, changes);
+        await noteAttempts(manager, hosts);
+        await runTogether(manager, results, true);
+      });
+    return [...states.values()];
   }
 
   /** Looks first at what was recorded before: these attempts, or a later attempt or the end of their webhooks. */
@@ -56,38 +63,19 @@ export class OutcomeStore {
       const rows = new Map(found.map((row) => [row.id, row]));
       // If its webhook was erased meanwhile, an attempt must not be stored again.
       const stored = finished.filter((one) => rows.has(idOf(one)));
-      if (stored.length > 0) await this.complete(manager, stored, rows, earlier, []);
+      if (stored.length > 0) {
+        await noteAttempts(manager, this.hostAttempts(stored, rows));
+        await runTogether(manager, resultsOf(manager, stored, rows, earlier), true);
+      }
       return statesOf(rows, finished);
     });
-  }
-
-  /** Runs the changes of the webhooks, and records everything else. Ends the transaction. */
-  private async complete(
-    manager: EntityManager,
-    finished: FinishedAttempt[],
-    states: StatesById,
-    earlier: EarlierRecords,
-    changes: Statement[],
-  ): Promise<void> {
-    // The rows of the attempts exist since the claim; one statement completes them all.
-    const onConflict = dialectOf(manager).upsert(['webhook_id', 'number'], RESULTS);
-    const attempts = insertOf(manager, WebhookAttempt, sortedById(finished).map(attemptRow), onConflict);
-    const all = [...changes, attempts, ...additionOf(manager, outcomesSince(earlier, finished, states))];
-    // A success tells nothing about its host if no host of the client was failing.
-    const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
-    const hosts = telling.map((one) => this.hostAttempt(one, states.get(idOf(one))?.status));
-    if (hosts.length > 0) {
-      if (changes.length > 0) await runTogether(manager, all.splice(0, changes.length));
-      await noteAttempts(manager, hosts);
-    }
-    await runTogether(manager, all, true);
   }
 
   /**
    * Changes the webhooks of `all` of the attempts, or fails; or of `some` of them. A success of any attempt counts, because the
    * receiver has the notification. A failure counts only if its attempt is the last one claimed. Equal changes share a statement.
    */
-  private changesOf(manager: EntityManager, finished: FinishedAttempt[], which: 'all' | 'some'): Statement[] {
+  private changesOf(on: OnDataSource, finished: FinishedAttempt[], which: 'all' | 'some'): Statement[] {
     const groups = new Map<string, FinishedAttempt[]>();
     for (const one of sortedById(finished)) {
       const change = isDelivered(one) ? 'delivered' : `${one.claim.attempt} ${this.dueAfter(one)}`;
@@ -97,8 +85,8 @@ export class OutcomeStore {
       const [first] = equal as [FinishedAttempt];
       const ids = equal.map(idOf);
       const statement = isDelivered(first)
-        ? endDelivered(manager, ids, first.endedAt)
-        : recordFailures(manager, ids, first, this.dueAfter(first));
+        ? endDelivered(on, ids, first.endedAt)
+        : recordFailures(on, ids, first, this.dueAfter(first));
       return which === 'all' ? { ...statement, rows: { changed: equal.length } } : statement;
     });
   }
@@ -115,6 +103,12 @@ export class OutcomeStore {
     if (outcome.kind === 'delivered') return null;
     const retryAfterMs = outcome.kind === 'refused' ? outcome.retryAfterMs : 0;
     return nextAttemptAt(this.options.retry, claim.attempt, endedAt, retryAfterMs);
+  }
+
+  /** A success tells nothing about its host if no host of the client was failing. */
+  private hostAttempts(finished: FinishedAttempt[], states: StatesById): HostAttempt[] {
+    const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
+    return telling.map((one) => this.hostAttempt(one, states.get(idOf(one))?.status));
   }
 
   private hostAttempt({ claim, outcome, endedAt }: FinishedAttempt, status?: WebhookStatus): HostAttempt {
@@ -135,31 +129,42 @@ const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
   finished.toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
 
 /** Ends those of the webhooks that are PENDING. */
-function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Statement {
-  return statementOf(
-    manager,
-    (parameter) => `
-      UPDATE ${tableOf(manager, Webhook)}
+function endDelivered(on: OnDataSource, ids: string[], finishedAt: number): Statement {
+  return {
+    name: 'usher_end_delivered',
+    write: (parameter) => `
+      UPDATE ${tableOf(on, Webhook)}
       SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(finishedAt)}
-      WHERE id ${dialectOf(manager).isOneOf(parameter, ids)} AND status = 'PENDING'`,
-    'usher_end_delivered',
-  );
+      WHERE id ${dialectOf(on).isOneOf(parameter, ids)} AND status = 'PENDING'`,
+  };
 }
 
 /** Sets when the next attempt of webhooks is due, or ends them after the last one (`due` is null). */
 function recordFailures(
-  manager: EntityManager,
+  on: OnDataSource,
   ids: string[],
   { claim: { attempt }, endedAt }: FinishedAttempt,
   due: number | null,
 ): Statement {
-  return statementOf(
-    manager,
-    (parameter) => `
-      UPDATE ${tableOf(manager, Webhook)}
+  return {
+    write: (parameter) => `
+      UPDATE ${tableOf(on, Webhook)}
       SET next_attempt_at = ${parameter(due)} ${due === null ? `, status = 'FAILED', live_key = NULL, finished_at = ${parameter(endedAt)}` : ''}
-      WHERE id ${dialectOf(manager).isOneOf(parameter, ids)} AND status = 'PENDING' AND attempts = ${parameter(attempt)}`,
-  );
+      WHERE id ${dialectOf(on).isOneOf(parameter, ids)} AND status = 'PENDING' AND attempts = ${parameter(attempt)}`,
+  };
+}
+
+/** What is recorded of attempts beside the changes of their webhooks. */
+function resultsOf(
+  on: OnDataSource,
+  finished: FinishedAttempt[],
+  states: StatesById,
+  earlier: EarlierRecords,
+): Statement[] {
+  // The rows of the attempts exist since the claim; one statement completes them all.
+  const onConflict = dialectOf(on).upsert(['webhook_id', 'number'], RESULTS);
+  const attempts = insertOf(on, WebhookAttempt, sortedById(finished).map(attemptRow), onConflict);
+  return [attempts, ...additionOf(on, outcomesSince(earlier, finished, states))];
 }
 
 const RESULTS = 'duration_ms phase address response_status error diagnosis response_snippet signed_with'.split(' ');

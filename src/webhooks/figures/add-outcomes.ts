@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { dialectOf, tableOf } from '../../database/data-source.js';
-import { runStatement, type Statement, statementOf } from '../../database/statements/statement.js';
+import { dialectOf, type OnDataSource, tableOf } from '../../database/data-source.js';
+import { runStatement, type Statement, type WriteSql } from '../../database/statements/statement.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';
 import { DeliveryFigure, DURATIONS, FIGURE_COLUMNS, type Histogram, RECEIPTS } from './delivery-figure.entity.js';
@@ -40,22 +40,22 @@ export async function addOutcomes(manager: EntityManager, outcomes: RecordedOutc
  * The statement that adds outcomes to the figures, or none. Run it last in the transaction that records them, because many
  * webhooks share the rows that it locks.
  */
-export function additionOf(manager: EntityManager, outcomes: RecordedOutcome[]): Statement[] {
+export function additionOf(on: OnDataSource, outcomes: RecordedOutcome[]): Statement[] {
   const added = outcomes.filter(({ attempt, ended }) => attempt !== null || ended !== null);
   if (added.length === 0) return [];
   const figures = figuresOf(added);
-  const { into, upsert } = dialectOf(manager);
+  const { into, upsert } = dialectOf(on);
   const changed = FIGURE_COLUMNS.filter((_, position) => figures.some(({ counts }) => counts[position] !== 0));
   const sums = upsert(KEY, changed, (stored, given) => `${stored} + ${given}`);
-  const statement = statementOf(manager, (parameter) => {
+  const write: WriteSql = (parameter) => {
     const rows = figures.map(({ key, counts }) => {
       const cells = [...[...key, SHARD_OF_PROCESS].map(parameter), ...counts.map((count) => count && parameter(count))];
       return `(${cells.join(', ')})`;
     });
-    return `INSERT INTO ${into(tableOf(manager, DeliveryFigure))} (${COLUMNS}) VALUES ${rows.join(', ')} ${sums}`;
-  });
+    return `INSERT INTO ${into(tableOf(on, DeliveryFigure))} (${COLUMNS}) VALUES ${rows.join(', ')} ${sums}`;
+  };
   // The text of a sole outcome depends only on the buckets of its times.
-  return [{ ...statement, name: added.length === 1 ? 'usher_add_figures' : undefined }];
+  return [{ write, name: added.length === 1 ? 'usher_add_figures' : undefined }];
 }
 
 /** What to add, in key order, so that two batches never wait for each other in a circle. */

@@ -12,13 +12,7 @@ import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { DeliveredReference, liveKeyOf, Webhook } from '../webhook.entity.js';
 import { Client } from '../../clients/client.entity.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
-import {
-  endsWithNext,
-  entityOf,
-  runTogether,
-  type Statement,
-  statementOf,
-} from '../../database/statements/statement.js';
+import { endsWithNext, entityOf, runTogether, type Statement } from '../../database/statements/statement.js';
 
 type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
 
@@ -89,14 +83,14 @@ export class WebhookRecorder {
   private async recordFirst(manager: EntityManager, rows: NewRow[]): Promise<Recorded[]> {
     const { byIndex, check, isOneOf } = dialectOf(manager);
     const references = rows.map(({ referenceId }) => referenceId);
-    const read = statementOf(
-      manager,
-      (parameter) => `
+    const read: Statement = {
+      rows: { found: rows.length },
+      write: (parameter) => `
         SELECT id, notify_url FROM ${tableOf(manager, Webhook)} ${byIndex('usher_webhook_reference')}
         WHERE reference_id ${isOneOf(parameter, references)}`,
-    );
+    };
     // Postgres returns what was inserted.
-    const reads = check ? [{ ...read, rows: { found: rows.length } }] : [];
+    const reads = check ? [read] : [];
     const insert = { ...insertOf(manager, rows, 'first'), returning: 'id, notify_url' };
     const results = await runTogether(manager, [insert, ...reads]);
     const notifyUrls = new Map(results[reads.length]?.rows.map((row) => [row.id, String(row.notify_url)]));
@@ -168,10 +162,7 @@ function insertOf(manager: EntityManager, rows: NewRow[], which: 'live' | 'first
   const table = tableOf(manager, Webhook);
   // On MySQL, the rows that are read afterwards tell it.
   const isFirst = `AND NOT EXISTS (SELECT 1 FROM ${table} e WHERE e.reference_id = v.referenceId)`;
-  const { sql: text, parameters } = dialect.withRows(
-    NEW_ROW,
-    rows.map((row) => ({ ...row })),
-    (from) => `
+  const insert = (from: string) => `
       INSERT INTO ${dialect.into(table)} (id, reference_id, event_type, live_key, client_id, owner_id, notify_url,
         uses_client_url, body, status, attempts, next_attempt_at, created_at, resend_of, request_id)
       SELECT v.id, v.referenceId, v.eventType, v.liveKey, c.id, v.ownerId, COALESCE(v.notifyUrl, c.notify_url),
@@ -180,10 +171,12 @@ function insertOf(manager: EntityManager, rows: NewRow[], which: 'live' | 'first
       LEFT JOIN ${tableOf(manager, DeliveredReference)} d
         ON d.reference_id = v.referenceId AND d.event_type = v.eventType
       WHERE c.id = v.clientId AND d.webhook_id IS NULL AND COALESCE(v.notifyUrl, c.notify_url) IS NOT NULL
-      ${which === 'first' && !dialect.check ? isFirst : ''} ${onConflict}`,
-    'body',
-  );
-  return { text, parameters, name: `usher_insert_webhooks_${which}` };
+      ${which === 'first' && !dialect.check ? isFirst : ''} ${onConflict}`;
+  const values = rows.map((row) => ({ ...row }));
+  return {
+    name: `usher_insert_webhooks_${which}`,
+    write: (parameter) => dialect.withRows(parameter, NEW_ROW, values, insert, 'body'),
+  };
 }
 
 /** Why a row was not inserted: the client does not exist, its webhook was delivered long ago and deleted, or there is no Notify URL. */
@@ -207,9 +200,9 @@ async function liveWebhooks(manager: EntityManager, insert: Statement, liveKeys:
   const { byIndex, isOneOf, lock } = dialectOf(manager);
   // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It failed before the new one was created, or
   // at that time.
-  const read = statementOf(
-    manager,
-    (parameter) => `
+  const read: Statement = {
+    name: 'usher_live_webhooks',
+    write: (parameter) => `
       SELECT w.*, (
         SELECT COALESCE(e.finished_at, w.created_at) FROM ${table} e
         WHERE e.reference_id = w.reference_id AND e.event_type = w.event_type AND e.id <> w.id
@@ -217,8 +210,7 @@ async function liveWebhooks(manager: EntityManager, insert: Statement, liveKeys:
       ) AS last_failure_at
       FROM ${table} w ${byIndex('usher_webhook_live_key')}
       WHERE w.live_key ${isOneOf(parameter, liveKeys)} ${lock('w')}`,
-    'usher_live_webhooks',
-  );
+  };
   const rows = (await runTogether(manager, [insert, read])).at(-1)?.rows ?? [];
   return new Map(
     rows.map((row) => {

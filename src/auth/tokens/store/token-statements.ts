@@ -3,7 +3,7 @@ import { Client, ClientSecret, LEAKED } from '../../../clients/client.entity.js'
 import type { Requester } from '../../../clients/secrets/client-secrets.js';
 import { type Dialect, dialectOf, tableOf } from '../../../database/data-source.js';
 import type { ResolvedOptions } from '../../../usher.options.js';
-import { type Row, runStatement } from '../../../database/statements/statement.js';
+import { type Parameter, type Row, runSql } from '../../../database/statements/statement.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from '../grant.entity.js';
 
 type Columns<Name extends string> = Record<Name, 'text' | 'int'>;
@@ -125,33 +125,38 @@ export class TokenStatements {
     const changes = { expires_at: `${this.now} + ${this.refreshMs + EXPIRY_MARGIN_MS}` };
     const isDue = `AND t.expires_at < ${this.now} + ${this.refreshMs}`;
     const rows = ids.toSorted().map((id) => ({ id }));
-    const { sql, parameters } = this.dialect.update(this.grants, { id: 'text' }, rows, changes, isDue);
-    await runStatement(this.dataSource, { name: 'usher_extend_grants', text: sql, parameters });
+    await runSql(
+      this.dataSource,
+      (parameter) => this.dialect.update(parameter, this.grants, { id: 'text' }, rows, changes, isDue),
+      'usher_extend_grants',
+    );
   }
 
   /** The valid access tokens of these digests, each with the columns of its client. */
   async findAccessTokens(digests: string[]): Promise<Row[]> {
-    const list = this.dialect.rows(
-      { digest: 'text' },
-      digests.map((digest) => ({ digest })),
-    );
-    const { rows } = await runStatement(this.dataSource, {
-      name: 'usher_find_access_tokens',
-      text: `
+    const list = (parameter: Parameter) =>
+      this.dialect.rows(
+        parameter,
+        { digest: 'text' },
+        digests.map((digest) => ({ digest })),
+      );
+    const { rows } = await runSql(
+      this.dataSource,
+      (parameter) => `
         SELECT c.*, t.digest AS token_digest, t.grant_id AS token_grant, t.owner_id AS token_owner, t.created_at AS token_created_at,
           t.expires_at AS token_expires_at, t.expires_at - ${this.now} AS remaining_ms
         FROM (
           SELECT g.access_digest AS digest, g.id AS grant_id, g.client_id, g.owner_id, g.generation, g.created_at,
             g.access_expires_at AS expires_at
-          FROM ${list.sql} JOIN ${this.grants} g ON g.access_digest = v.digest
+          FROM ${list(parameter)} JOIN ${this.grants} g ON g.access_digest = v.digest
           UNION ALL
           SELECT a.digest, a.grant_id, a.client_id, a.owner_id, a.generation, a.created_at, a.expires_at
-          FROM ${list.sql} JOIN ${this.accessTokens} a ON a.digest = v.digest
+          FROM ${list(parameter)} JOIN ${this.accessTokens} a ON a.digest = v.digest
         ) t
         JOIN ${this.clients} c ON c.id = t.client_id AND c.token_generation = t.generation AND c.disabled_at IS NULL
         WHERE t.expires_at > ${this.now}`,
-      parameters: this.dialect.twice(list.parameters),
-    });
+      'usher_find_access_tokens',
+    );
     return rows;
   }
 
@@ -174,8 +179,7 @@ export class TokenStatements {
     rows: Record<NoInfer<Name>, unknown>[],
     write: (list: string) => string,
   ) {
-    const { sql, parameters } = this.dialect.rows(columns, rows);
-    return runStatement(this.dataSource, { name, text: write(sql), parameters });
+    return runSql(this.dataSource, (parameter) => write(this.dialect.rows(parameter, columns, rows)), name);
   }
 }
 
