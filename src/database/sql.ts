@@ -50,18 +50,21 @@ export const inTransaction = <T>(dataSource: DataSource, work: (manager: EntityM
 /** Drivers whose sessions are Usher's own: they run several statements in one round trip. */
 export const ownDrivers = new WeakSet<object>();
 
-/**
- * The transactions of {@link ownTransaction}, by their runner. `begin`: START TRANSACTION, which is sent together with the
- * next statement; null once it was sent. `isCommitted`: whether COMMIT was sent together with the last statement.
- */
-export const transactionEnds = new WeakMap<QueryRunner, { begin: string | null; isCommitted: boolean }>();
+export interface TransactionEnds {
+  /** START TRANSACTION, which is sent together with the next statement. Null once it was sent. */
+  begin: string | null;
+  /** Whether COMMIT was sent together with the last statement. */
+  isCommitted: boolean;
+}
+
+export const transactionEnds = new WeakMap<QueryRunner, TransactionEnds>();
 
 /** TypeORM's transaction, but START TRANSACTION and COMMIT are sent together with a statement. */
 async function ownTransaction<T>(dataSource: DataSource, work: (manager: EntityManager) => Promise<T>): Promise<T> {
   const runner = dataSource.createQueryRunner();
   const query = runner.query.bind(runner);
   const { begin } = dialectOf(dataSource);
-  const ends = { begin: null as string | null, isCommitted: false };
+  const ends: TransactionEnds = { begin: null, isCommitted: false };
   transactionEnds.set(runner, ends);
   runner.query = (async (text: string, ...others: never[]) => {
     if (text === 'START TRANSACTION') ends.begin = begin;

@@ -319,8 +319,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a START TRANSACTION that no statement takes along',
     file: 'src/database/statements/statement.ts',
-    from: 'const first = ends?.begin && !isAlone ?',
-    to: 'const first = false ?',
+    from: 'first: begin && !isAlone ?',
+    to: 'first: begin && false ?',
     caughtBy: 'test/webhooks/deliver/round-trips.spec.ts',
   },
   {

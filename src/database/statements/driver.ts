@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Connection, Pool as MysqlPool, PoolConnection, ResultSetHeader, RowDataPacket } from 'mysql2';
-import type { Pool as PgPool } from 'pg';
+import type { Pool as PgPool, PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
-import { dataSourceOf, isPostgres } from '../data-source.js';
+import { isPostgres } from '../data-source.js';
 import type { Parameter } from '../rows.js';
 import { allEnded, ownDrivers } from '../sql.js';
 
@@ -66,50 +66,42 @@ export function combined(statements: Statement[]): Statement {
 const checkedCount = (count: string): string =>
   `CASE count(*) WHEN ${count} THEN 1 ELSE CAST(count(*) || ' rows' AS int) END`;
 
-/** Runs statements in their order, on the connection of the transaction or one of the pool. `isWhole`: as a transaction. */
+/** Runs statements in their order, on the connection of the transaction or one of the pool. */
 export async function runOnDriver(
   on: DataSource | EntityManager,
+  dataSource: DataSource,
   statements: WrittenStatement[],
   isPrepared: boolean,
-  isWhole: boolean,
 ): Promise<StatementResult[]> {
-  const dataSource = dataSourceOf(on);
   // The connection of the transaction, or the pool.
   const { queryRunner } = on as Partial<EntityManager>;
   const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
-  if (!runner) throw new Error('the data source is closed');
   const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
-  if (!ownDrivers.has(dataSource.driver))
-    return oneByOne(statements, (statement) => run(runner as never, [statement], false));
-  if (!queryRunner && isWhole)
-    return inConnection(
-      runner as PgPool | MysqlPool,
-      (connection, all) => run(connection as never, all, isPrepared),
-      statements,
-    );
-  return run(runner as never, statements, isPrepared);
+  if (ownDrivers.has(dataSource.driver)) return run(runner as never, statements, isPrepared);
+  return oneByOne(statements, (statement) => run(runner as never, [statement], false));
 }
 
-/** Runs a transaction in one round trip. If it fails, it is rolled back before this rejects: what follows may need its locks. */
-async function inConnection(
-  pool: PgPool | MysqlPool,
-  run: (connection: object, statements: WrittenStatement[]) => Promise<StatementResult[]>,
-  statements: WrittenStatement[],
-): Promise<StatementResult[]> {
-  const isMysql = 'getConnection' in pool;
-  const connection = isMysql ? await promisify<PoolConnection>(pool.getConnection.bind(pool))() : await pool.connect();
+/** Runs a transaction on a connection of the pool. If it fails, it is rolled back before this rejects: what follows may need its locks. */
+export async function onConnection<T>(dataSource: DataSource, work: (connection: object) => Promise<T>): Promise<T> {
+  const pool = poolOf(dataSource);
+  const connection =
+    'getConnection' in pool ? await promisify<PoolConnection>(pool.getConnection.bind(pool))() : await pool.connect();
   let isBroken = false;
   try {
-    return await run(connection, statements);
+    return await work(connection);
   } catch (error) {
-    // Postgres rolls back by itself, but after it has reported the error.
-    const rollback = { text: isMysql ? 'ROLLBACK' : '', parameters: [] };
-    await run(connection, [rollback]).catch(() => (isBroken = true));
+    await rollback(connection).catch(() => (isBroken = true));
     throw error;
   } finally {
     if (isBroken && 'destroy' in connection) connection.destroy();
     else connection.release(isBroken);
   }
+}
+
+function rollback(connection: PoolConnection | PoolClient): Promise<unknown> {
+  if ('destroy' in connection) return runOnMysql(connection, [{ text: 'ROLLBACK', parameters: [] }]);
+  // A sole statement is rolled back by itself, but after its error was reported. This one waits for that.
+  return connection.query('');
 }
 
 async function oneByOne(
@@ -165,11 +157,13 @@ function runOnMysql(runner: MysqlPool | Connection, statements: WrittenStatement
 }
 
 /** The pool of connections to the primary. */
-function poolOf({ driver }: DataSource): object | undefined {
+function poolOf({ driver }: DataSource): PgPool | MysqlPool {
   const { master, pool, poolCluster } = driver as {
-    master?: object;
-    pool?: object;
-    poolCluster?: { of(pattern: string): object };
+    master?: PgPool;
+    pool?: MysqlPool;
+    poolCluster?: { of(pattern: string): MysqlPool };
   };
-  return master ?? pool ?? poolCluster?.of('MASTER');
+  const found = master ?? pool ?? poolCluster?.of('MASTER');
+  if (!found) throw new Error('the data source is closed');
+  return found;
 }

@@ -1,10 +1,11 @@
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral, QueryRunner } from 'typeorm';
 import { dataSourceOf, type Dialect, dialectOf, type OnDataSource, tableOf } from '../data-source.js';
 import { PoolSockets } from '../pool-sockets.js';
-import { isDiskFull, isDuplicate, isNotPrepared, ownDrivers, transactionEnds } from '../sql.js';
+import { isDiskFull, isDuplicate, isNotPrepared, ownDrivers, type TransactionEnds, transactionEnds } from '../sql.js';
 import {
   combined,
   joined,
+  onConnection,
   type Row,
   runOnDriver,
   type Statement,
@@ -23,8 +24,7 @@ export function runSql(on: DataSource | EntityManager, write: WriteSql, name?: s
 
 function written({ write, name }: Statement, { placeholder }: Dialect): WrittenStatement {
   const parameters: unknown[] = [];
-  const text = write((value) => placeholder(parameters.push(value)));
-  return { text, parameters, name };
+  return { text: write((value) => placeholder(parameters.push(value))), parameters, name };
 }
 
 /** Drivers behind a pooler that shares sessions between transactions: a statement prepared in one is missing in the next. */
@@ -52,13 +52,18 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
 }
 
 /**
- * Runs statements as a transaction of their own at READ COMMITTED. In a session of Usher's own they need one round trip and
- * nothing of TypeORM. The first one must have a number of rows. It is not repeated after a deadlock.
+ * Runs statements as a transaction of their own at READ COMMITTED. It is not repeated after a deadlock. A transaction of
+ * TypeORM costs a tenth of the processor time of a worker, so in a session of Usher's own there is none.
  */
-export const runAlone = (dataSource: DataSource, statements: Statement[]): Promise<StatementResult[]> =>
-  ownDrivers.has(dataSource.driver)
-    ? runTogether(dataSource, statements, true)
-    : dataSource.transaction('READ COMMITTED', (manager) => runTogether(manager, statements, true));
+export function runAlone(dataSource: DataSource, statements: Statement[]): Promise<StatementResult[]> {
+  if (!ownDrivers.has(dataSource.driver))
+    return dataSource.transaction('READ COMMITTED', (manager) => runTogether(manager, statements, true));
+  return onConnection(dataSource, (connection) => {
+    const queryRunner = { connect: () => Promise.resolve(connection) } as QueryRunner;
+    transactionEnds.set(queryRunner, { begin: dialectOf(dataSource).begin, isCommitted: false });
+    return runTogether({ dataSource, queryRunner } as unknown as EntityManager, statements, true);
+  });
+}
 
 /** By runner: how its transaction ends with its next statements, see {@link endWithNext}. */
 const endings = new WeakMap<QueryRunner, Ending>();
@@ -95,32 +100,26 @@ export async function runTogether(
   const { queryRunner } = on as Partial<EntityManager>;
   const ending = queryRunner && endings.get(queryRunner);
   if (ending) return runEnding(on, queryRunner, ending, statements);
-  const alone = last ? { begin: dialectOf(on).begin, isCommitted: false } : undefined;
-  const ends = queryRunner ? transactionEnds.get(queryRunner) : alone;
+  const ends = queryRunner && transactionEnds.get(queryRunner);
   // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
   const isPrepared = !unprepared.has(dataSource.driver) && (!queryRunner || ends !== undefined);
   const checked = checkedStatements(on, statements, last);
   const sent = checked.flat();
-  // A sole statement is a transaction without these.
-  const isAlone = last && sent.length === 1;
-  const first = ends?.begin && !isAlone ? [plain(ends.begin)] : [];
-  const commit = ends && last && (!isAlone || ends.begin === null) ? [plain('COMMIT')] : [];
+  const { first, commit } = ends ? frameOf(ends, sent, last) : { first: [], commit: [] };
   const all = [...first, ...sent, ...commit].map((statement) => written(statement, dialectOf(on)));
   const whole = joined(all);
   dataSource.logger.logQuery(whole.text, whole.parameters);
   try {
-    if (ends && !isAlone) ends.begin = null;
-    const results = await runOnDriver(on, all, isPrepared, last);
-    if (ends) Object.assign(ends, { begin: null, isCommitted: last });
+    const results = await runOnDriver(on, dataSource, all, isPrepared);
+    if (ends) ends.isCommitted = last;
     if (refusals.get(dataSource.driver)?.text === whole.text) refusals.delete(dataSource.driver);
     let position = first.length;
     // The result of a check itself says nothing.
     return checked.map(({ length }) => (length > 0 && results[(position += length) - length]) || NO_RESULT);
   } catch (error) {
     noteFailure(dataSource, whole, error);
-    if (!isPrepared || !isNotPrepared(error)) throw error;
-    unprepared.add(dataSource.driver);
-    if (ends) throw error;
+    // A transaction is repeated as a whole.
+    if (ends || !isPrepared || !isNotPrepared(error)) throw error;
     return runTogether(on, statements);
   }
 }
@@ -137,10 +136,19 @@ function runEnding(
   return runTogether(on, [{ ...insert, rows: { changed: inserted } }, ...others, ...statements], true);
 }
 
+/** What is sent around statements of a transaction of Usher's own. A sole statement is a transaction without it. */
+function frameOf(ends: TransactionEnds, statements: Statement[], last: boolean) {
+  const { begin } = ends;
+  const isAlone = last && statements.length === 1 && begin !== null;
+  if (!isAlone) ends.begin = null;
+  return { first: begin && !isAlone ? [plain(begin)] : [], commit: last && !isAlone ? [plain('COMMIT')] : [] };
+}
+
 const plain = (text: string): Statement => ({ write: () => text });
 
 function noteFailure(dataSource: DataSource, { text, parameters }: WrittenStatement, error: unknown): void {
   dataSource.logger.logQueryError(error as Error, text, parameters);
+  if (isNotPrepared(error)) unprepared.add(dataSource.driver);
   if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
   for (const subscriber of dataSource.subscribers) if (subscriber instanceof PoolSockets) subscriber.renewAfter(error);
 }

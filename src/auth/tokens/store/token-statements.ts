@@ -3,7 +3,7 @@ import { Client, ClientSecret, LEAKED } from '../../../clients/client.entity.js'
 import type { Requester } from '../../../clients/secrets/client-secrets.js';
 import { type Dialect, dialectOf, tableOf } from '../../../database/data-source.js';
 import type { ResolvedOptions } from '../../../usher.options.js';
-import { type Parameter, type Row, runSql } from '../../../database/statements/statement.js';
+import { type Parameter, type Row, runSql, runStatement } from '../../../database/statements/statement.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from '../grant.entity.js';
 
 type Columns<Name extends string> = Record<Name, 'text' | 'int'>;
@@ -177,9 +177,10 @@ export class TokenStatements {
     name: string | undefined,
     columns: Columns<Name>,
     rows: Record<NoInfer<Name>, unknown>[],
-    write: (list: string) => string,
+    sql: (list: string) => string,
   ) {
-    return runSql(this.dataSource, (parameter) => write(this.dialect.rows(parameter, columns, rows)), name);
+    const write = (parameter: Parameter) => sql(this.dialect.rows(parameter, columns, rows));
+    return runStatement(this.dataSource, { name, write });
   }
 }
 
