@@ -75,8 +75,8 @@ const POSTGRES = {
   rows: postgresRows,
 
   /**
-   * A statement over rows `v`. `write` gets what stands before the first table that is joined to them. `longText` is a column
-   * of long texts. On MySQL the values of a sole row, and the long texts of several rows, stand where the statement names
+   * A statement over rows `v`. `write` gets what stands before the first table that is joined to them, and adds no parameters of its
+   * own: they would come before those of the rows. `longText` is a column of long texts. On MySQL the values of a sole row, and the long texts of several rows, stand where the statement names
    * them: a temporary table of the rows is slow, and one with long texts is written to the disk.
    */
   withRows: (
@@ -102,7 +102,7 @@ const POSTGRES = {
   /** After an inserted row: does nothing if its key exists. MySQL reports only the error {@link isDuplicate}. */
   ifAbsent: 'ON CONFLICT DO NOTHING',
 
-  /** Updates the rows `t` of a table whose id is in the rows `v`, where a further condition is true. */
+  /** Updates the rows `t` of a table whose id is in the rows `v`, where a further condition without parameters is true. */
   update: (
     parameter: Parameter,
     table: string,

@@ -319,7 +319,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a START TRANSACTION that no statement takes along',
     file: 'src/database/statements/statement.ts',
-    from: 'first: begin && !isAlone ?',
+    from: 'first: begin && !isSole ?',
     to: 'first: begin && false ?',
     caughtBy: 'test/webhooks/deliver/round-trips.spec.ts',
   },

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Connection, Pool as MysqlPool, PoolConnection, ResultSetHeader, RowDataPacket } from 'mysql2';
-import type { Pool as PgPool, PoolClient } from 'pg';
+import type { Pool as PgPool } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { isPostgres } from '../data-source.js';
 import type { Parameter } from '../rows.js';
@@ -27,7 +27,7 @@ export interface Statement {
   returning?: string;
 }
 
-/** Writes the SQL of a statement. */
+/** Writes the SQL of a statement, once for each time that it is sent. */
 export type WriteSql = (parameter: Parameter) => string;
 
 /** A statement as the driver gets it. */
@@ -50,9 +50,9 @@ export const joined = (statements: WrittenStatement[]): WrittenStatement =>
  */
 export function combined(statements: Statement[]): Statement {
   const write: WriteSql = (parameter) => {
-    const parts = statements.map(({ write, rows, returning = '1' }, index) => {
+    const parts = statements.map(({ rows, returning = '1', ...one }, index) => {
       const end = rows && 'changed' in rows ? `RETURNING ${returning}` : '';
-      return `s${index + 1} AS (${write(parameter)} ${end})`;
+      return `s${index + 1} AS (${one.write(parameter)} ${end})`;
     });
     const checks = statements.flatMap(({ rows = {} }, index) =>
       Object.values(rows).map((count) => `(SELECT ${checkedCount(parameter(count))} FROM s${index + 1})`),
@@ -90,7 +90,7 @@ export async function onConnection<T>(dataSource: DataSource, work: (connection:
   try {
     return await work(connection);
   } catch (error) {
-    await rollback(connection).catch(() => (isBroken = true));
+    await rollback(dataSource, connection).catch(() => (isBroken = true));
     throw error;
   } finally {
     if (isBroken && 'destroy' in connection) connection.destroy();
@@ -98,10 +98,10 @@ export async function onConnection<T>(dataSource: DataSource, work: (connection:
   }
 }
 
-function rollback(connection: PoolConnection | PoolClient): Promise<unknown> {
-  if ('destroy' in connection) return runOnMysql(connection, [{ text: 'ROLLBACK', parameters: [] }]);
-  // A sole statement is rolled back by itself, but after its error was reported. This one waits for that.
-  return connection.query('');
+/** Postgres has rolled back by itself. It reports an error before it releases the locks, and answers an empty statement after that. */
+function rollback(dataSource: DataSource, connection: object): Promise<unknown> {
+  const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
+  return run(connection as never, [{ text: isPostgres(dataSource) ? '' : 'ROLLBACK', parameters: [] }], false);
 }
 
 async function oneByOne(

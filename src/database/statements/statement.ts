@@ -111,7 +111,7 @@ export async function runTogether(
   dataSource.logger.logQuery(whole.text, whole.parameters);
   try {
     const results = await runOnDriver(on, dataSource, all, isPrepared);
-    if (ends) ends.isCommitted = last;
+    if (ends) Object.assign(ends, { begin: null, isCommitted: last });
     if (refusals.get(dataSource.driver)?.text === whole.text) refusals.delete(dataSource.driver);
     let position = first.length;
     // The result of a check itself says nothing.
@@ -139,9 +139,10 @@ function runEnding(
 /** What is sent around statements of a transaction of Usher's own. A sole statement is a transaction without it. */
 function frameOf(ends: TransactionEnds, statements: Statement[], last: boolean) {
   const { begin } = ends;
-  const isAlone = last && statements.length === 1 && begin !== null;
-  if (!isAlone) ends.begin = null;
-  return { first: begin && !isAlone ? [plain(begin)] : [], commit: last && !isAlone ? [plain('COMMIT')] : [] };
+  const isSole = last && statements.length === 1 && begin !== null;
+  // From now on an error needs a rollback.
+  if (!isSole) ends.begin = null;
+  return { first: begin && !isSole ? [plain(begin)] : [], commit: last && !isSole ? [plain('COMMIT')] : [] };
 }
 
 const plain = (text: string): Statement => ({ write: () => text });

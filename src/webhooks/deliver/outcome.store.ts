@@ -41,13 +41,16 @@ export class OutcomeStore {
     const changes = this.changesOf(dataSource, finished, 'all');
     const results = resultsOf(dataSource, finished, states, { pending: new Set(states.keys()), stored: new Set() });
     const hosts = this.hostAttempts(finished, states);
-    if (hosts.length === 0) await retryDeadlocks(() => runAlone(dataSource, [...changes, ...results]));
-    else
+    if (hosts.length === 0) {
+      await retryDeadlocks(() => runAlone(dataSource, [...changes, ...results]));
+    } else {
+      // What is noted of a host depends on rows that are read first.
       await inTransaction(dataSource, async (manager) => {
         await runTogether(manager, changes);
         await noteAttempts(manager, hosts);
         await runTogether(manager, results, true);
       });
+    }
     return [...states.values()];
   }
 
