@@ -75,9 +75,10 @@ const POSTGRES = {
   rows: postgresRows,
 
   /**
-   * A statement over rows `v`. `write` gets what stands before the first table that is joined to them, and adds no parameters of its
-   * own: they would come before those of the rows. `longText` is a column of long texts. On MySQL the values of a sole row, and the long texts of several rows, stand where the statement names
-   * them: a temporary table of the rows is slow, and one with long texts is written to the disk.
+   * A statement over rows `v`. `write` gets what stands before the first table that is joined to them. It adds no parameters of
+   * its own, because they would come before those of the rows. `longText` is a column of long texts. On MySQL the values of a
+   * sole row, and the long texts of several rows, stand where the statement names them: a temporary table of the rows is slow,
+   * and one with long texts is written to the disk.
    */
   withRows: (
     parameter: Parameter,

@@ -27,13 +27,13 @@ export async function prepareSessions(dataSource: DataSource, limitMs: number): 
   ownDrivers.add(driver);
   // A session runs its statements in order, so these come before all others.
   master?.on(isPostgres(dataSource) ? 'connect' : 'connection', (session) => {
-    keepRunning(session);
+    ignoreErrors(session);
     session.query(statements, () => undefined);
   });
   // TypeORM has already opened one session.
   const runner = dataSource.createQueryRunner();
   try {
-    keepRunning((await runner.connect()) as Session);
+    ignoreErrors((await runner.connect()) as Session);
     await runner.query(statements);
   } finally {
     await runner.release();
@@ -44,7 +44,7 @@ export async function prepareSessions(dataSource: DataSource, limitMs: number): 
  * A cut connection of Postgres can report several errors. The first one fails its statements and removes it from the pool; an error
  * that nobody listens to would end the process.
  */
-const keepRunning = (session: Session): void => session.on('error', () => undefined);
+const ignoreErrors = (session: Session): void => session.on('error', () => undefined);
 
 /** Runs `work` in a transaction whose statements may take as long as they need: nobody waits for them. */
 export async function withoutLimit<T>(manager: EntityManager, work: () => Promise<T>): Promise<T> {

@@ -81,7 +81,10 @@ export async function runOnDriver(
   return oneByOne(statements, (statement) => run(runner as never, [statement], false));
 }
 
-/** Runs a transaction on a connection of the pool. If it fails, it is rolled back before this rejects: what follows may need its locks. */
+/**
+ * Runs a transaction on a connection of the pool. If it fails, it is rolled back before this rejects, because what follows may
+ * need its locks.
+ */
 export async function onConnection<T>(dataSource: DataSource, work: (connection: object) => Promise<T>): Promise<T> {
   const pool = poolOf(dataSource);
   const connection =
@@ -98,10 +101,10 @@ export async function onConnection<T>(dataSource: DataSource, work: (connection:
   }
 }
 
-/** Postgres has rolled back by itself. It reports an error before it releases the locks, and answers an empty statement after that. */
 function rollback(dataSource: DataSource, connection: object): Promise<unknown> {
-  const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
-  return run(connection as never, [{ text: isPostgres(dataSource) ? '' : 'ROLLBACK', parameters: [] }], false);
+  // Postgres has rolled back by itself. It reports an error before it releases the locks, and answers an empty statement afterwards.
+  if (isPostgres(dataSource)) return runOnPostgres(connection as never, [{ text: '', parameters: [] }], false);
+  return runOnMysql(connection as never, [{ text: 'ROLLBACK', parameters: [] }]);
 }
 
 async function oneByOne(
