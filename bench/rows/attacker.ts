@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
-import { freePort } from '../../test/chaos/processes.js';
+import { freePort } from '../../test/support/ports.js';
 import { atEnd } from '../harness/cleanup.js';
 import { inTurn, quantile, type Subject } from '../harness/measure.js';
 import { type Check, type Effort, type Figures, figure, type Line, ratio, type Row } from '../harness/row.js';

@@ -9,7 +9,7 @@ import type * as Usher from '../../src/index.js';
 import type { OwnRedis } from '../support/own-redis.js';
 import { Random } from '../support/random.js';
 import { Fleet } from './fleet.js';
-import { freePort } from './processes.js';
+import { freePort } from '../support/ports.js';
 import { prepareRedis } from './redis.js';
 import { OwnMariadb } from './services.js';
 

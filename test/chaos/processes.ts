@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync } from 'node:fs';
-import { createConnection, createServer } from 'node:net';
+import { createConnection } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Random } from '../support/random.js';
 import { CannotRun } from './options.js';
 
 /** The running processes that this run started. They are killed when the run ends for any reason. */
@@ -54,26 +53,6 @@ function isExecutable(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Ports below the range of outgoing connections, so that a port stays free while its server restarts. */
-const random = Random.of(process.pid, Date.now());
-const used = new Set<number>();
-
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = random.between(20_000, 32_000);
-    if (used.has(port) || !(await isFree(port))) continue;
-    used.add(port);
-    return port;
-  }
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer().once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
 }
 
 export function answers(port: number): Promise<boolean> {

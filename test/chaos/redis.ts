@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OwnRedis, type OwnRedisOptions } from '../support/own-redis.js';
 import type { Random } from '../support/random.js';
 import { RedisPair, Sentinels } from '../support/redis-pair.js';
-import { findBinary, freePort, killOnExit } from './processes.js';
+import { freePort } from '../support/ports.js';
+import { findBinary, killOnExit } from './processes.js';
 
 /** How a run reaches the primary of its Redis: by an address that leads to it, or by asking Sentinels. */
 export type RedisAccess = 'address' | 'sentinel';

@@ -3,7 +3,8 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
-import { answers, end, findBinary, freePort, start, waitFor } from './processes.js';
+import { freePort } from '../support/ports.js';
+import { answers, end, findBinary, start, waitFor } from './processes.js';
 
 /** The triggers of a full disk, and the writes that they refuse. */
 const FULL: Record<string, string> = {

@@ -11,7 +11,7 @@ import { JOURNAL } from './journal.js';
 import { KeyRotation } from './keys.js';
 import { RUN_SETTINGS } from './limits.js';
 import { CannotRun, type Options } from './options.js';
-import { freePort } from './processes.js';
+import { freePort } from '../support/ports.js';
 import type { Credentials } from './producers.js';
 import { ChaosRedis } from './redis.js';
 import { OwnMariadb } from './services.js';

@@ -2,7 +2,8 @@ import { createHmac } from 'node:crypto';
 import { signNotification, verifyNotification } from 'usher-receiver';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
-import { freePort, usher as run, UsherProcess } from '../support/process.js';
+import { freePort } from '../support/ports.js';
+import { usher as run, UsherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { TestUsher } from '../support/usher.js';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
 import { type Backend, BACKEND, createBackend, type Settings } from '../support/backend.js';
-import { freePort, usher, usherJson } from '../support/process.js';
+import { freePort } from '../support/ports.js';
+import { usher, usherJson } from '../support/process.js';
 
 let backend: Backend;
 /** The queue's server is down. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { GUIDES } from '../../src/server/guides/guides.js';
 import type { Settings } from '../support/backend.js';
-import { freePort } from '../support/process.js';
+import { freePort } from '../support/ports.js';
 import { TestReceiver } from '../support/receiver.js';
 import { TestUsher } from '../support/usher.js';
 import { NOT_RUN } from './not-run.js';

@@ -4,7 +4,8 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
-import { CLI, freePort, newFolder } from '../support/process.js';
+import { freePort } from '../support/ports.js';
+import { CLI, newFolder } from '../support/process.js';
 
 /** A checkout whose scripts are those of package.json, and whose built command is the code under test. */
 function checkout(): string {

@@ -19,7 +19,7 @@ import {
 import { resolveOptions } from '../../src/resolve-options.js';
 import { challengeOf, fieldsOf, PASSWORD, REDIRECT_URI, TestBrowser } from '../auth/authorize/support.js';
 import { type Backend, createBackend } from '../support/backend.js';
-import { freePort } from '../support/process.js';
+import { freePort } from '../support/ports.js';
 import { optionsOn } from './host-parts.js';
 
 const NAME = 'amelie@cinema.example';

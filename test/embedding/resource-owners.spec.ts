@@ -20,7 +20,7 @@ import {
 } from '../../src/index.js';
 import { fieldsOf, REDIRECT_URI, TestBrowser, challengeOf } from '../auth/authorize/support.js';
 import { type Backend, createBackend } from '../support/backend.js';
-import { freePort } from '../support/process.js';
+import { freePort } from '../support/ports.js';
 import { basic } from '../support/usher.js';
 import { DataInterceptor, EveryFilter, post } from './host-parts.js';
 

@@ -7,7 +7,8 @@ import { transformSync } from '@swc/core';
 import { randomAlphanumeric } from '../../src/values/identifier.js';
 import { codeBelow } from '../support/documentation.js';
 import { eventually } from '../support/eventually.js';
-import { BUILT, freePort, newFolder } from '../support/process.js';
+import { freePort } from '../support/ports.js';
+import { BUILT, newFolder } from '../support/process.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 
 const DOCUMENT = 'docs/receiving-node.md';

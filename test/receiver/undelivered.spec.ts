@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { BUILT, freePort, UsherProcess } from '../support/process.js';
+import { refusingUrl } from '../support/ports.js';
+import { BUILT, UsherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 
@@ -15,7 +16,7 @@ beforeAll(async () => {
   usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
   // As if it were a receiver that the service cannot reach.
-  client = await usher.client(`http://127.0.0.1:${await freePort()}/notify`);
+  client = await usher.client(await refusingUrl());
 });
 afterAll(() => void receiver.close());
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
-import { BUILT, freePort, newFolder } from '../support/process.js';
+import { refusingUrl } from '../support/ports.js';
+import { BUILT, newFolder } from '../support/process.js';
 import { TestReceiver } from '../support/receiver.js';
 import { TestUsher } from '../support/usher.js';
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => void receiver.close());
 
 test('npx runs the commands from the address of the service alone, and listen asks that service', async () => {
-  const client = await usher.client(`http://127.0.0.1:${await freePort()}/notify`);
+  const client = await usher.client(await refusingUrl());
   const key = await client.completedOrder();
   const settings = { ...offline(), CLIENT_ID: client.id, CLIENT_SECRET: client.secret };
   const args = ['-y', `${usher.running.url}/${TARBALL}`, 'listen', '--forward-to', receiver.url];

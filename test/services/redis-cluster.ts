@@ -1,6 +1,6 @@
 import { eventually } from '../support/eventually.js';
 import { OwnRedis } from '../support/own-redis.js';
-import { freePort } from '../support/process.js';
+import { freePort } from '../support/ports.js';
 
 const SLOTS = 16_384;
 

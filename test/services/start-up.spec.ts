@@ -11,7 +11,8 @@ import {
   type Settings,
 } from '../support/backend.js';
 import { OwnRedis } from '../support/own-redis.js';
-import { failedStart, freePort, usher } from '../support/process.js';
+import { freePort } from '../support/ports.js';
+import { failedStart, usher } from '../support/process.js';
 
 const MISSING = `${usherMigrations.length} database migration(s) are missing (${usherMigrations
   .map(({ name }) => name)

@@ -4,7 +4,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { eventually } from './eventually.js';
-import { freePort, newFolder } from './process.js';
+import { freePort } from './ports.js';
+import { newFolder } from './process.js';
 
 export interface OwnRedisOptions {
   folder?: string;

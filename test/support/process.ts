@@ -1,6 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { runCommand } from '../../src/cli/run-command.js';
 import { runServer } from '../../src/server/serve.js';
@@ -94,13 +92,4 @@ export async function usherJson<T>(settings: Settings, args: string[], input?: s
   const { code, stdout, stderr } = await usher(settings, [...args, '--json'], input);
   if (code !== 0) throw new Error(`usher ${args.join(' ')} ended with ${code}: ${stderr}`);
   return JSON.parse(stdout) as T;
-}
-
-/** Returns a port that is not in use. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((listening) => server.once('listening', listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
 }

@@ -10,7 +10,7 @@ import { fieldsOf, type PageAnswer, TestBrowser } from '../auth/authorize/suppor
 import { Api, basic } from '../fixtures/0.2.0/api.js';
 import type { Facts, KnownClient, KnownPerson } from '../fixtures/0.2.0/facts.js';
 import { eventually } from './eventually.js';
-import { freePort } from './process.js';
+import { freePort } from './ports.js';
 import { TestReceiver } from './receiver.js';
 import { loadReleased, type ReleasedDatabase } from './released-database.js';
 import { SHORT_TIMES } from './usher.js';

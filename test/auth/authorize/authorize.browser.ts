@@ -8,7 +8,7 @@ import * as openid from 'openid-client';
 import { type Browser } from 'playwright-core';
 import { AuthorizationCode } from 'simple-oauth2';
 import { launchBrowser } from '../../support/browser.js';
-import { freePort } from '../../support/process.js';
+import { freePort } from '../../support/ports.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
 import { application, member, PASSWORD, startWithIssuer } from './support.js';
 

@@ -9,7 +9,8 @@ import { Client } from '../../../src/clients/client.entity.js';
 import { MembersService } from '../../../src/members/members.service.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { launchBrowser, picture } from '../../support/browser.js';
-import { freePort, newFolder } from '../../support/process.js';
+import { freePort } from '../../support/ports.js';
+import { newFolder } from '../../support/process.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
 import { application, authorizePath, member, PASSWORD, startWithIssuer } from './support.js';
 

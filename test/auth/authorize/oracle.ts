@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { Provider } from 'oidc-provider';
-import { freePort } from '../../support/process.js';
+import { freePort } from '../../support/ports.js';
 import { basic } from '../../support/usher.js';
 import { application, PASSWORD, REDIRECT_URI, signedIn, startWithIssuer, TestBrowser } from './support.js';
 

@@ -3,7 +3,7 @@ import { ClientApplications, type ApplicationChange } from '../../../src/clients
 import type { Member } from '../../../src/members/member.entity.js';
 import { MembersService } from '../../../src/members/members.service.js';
 import type { Settings } from '../../support/backend.js';
-import { freePort } from '../../support/process.js';
+import { freePort } from '../../support/ports.js';
 import { type Answer, type TestClient, TestUsher } from '../../support/usher.js';
 
 export const PASSWORD = 'correct horse battery';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createBackend } from '../../support/backend.js';
-import { failedProcess, freePort } from '../../support/process.js';
+import { freePort } from '../../support/ports.js';
+import { failedProcess } from '../../support/process.js';
 import { TestUsher } from '../../support/usher.js';
 
 let url: string;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { orderIdOf } from '../../../src/values/identifier.js';
 import { TestResult } from '../../../src/webhooks/api/test-notifications.js';
 import { diagnosisOf } from '../../../src/webhooks/transport/diagnosis.js';
+import { refusingUrl } from '../../support/ports.js';
 import { answer, hang, TestReceiver } from '../../support/receiver.js';
 import { SHORT_TIMEOUT, type TestClient, TestUsher } from '../../support/usher.js';
 
@@ -71,10 +72,7 @@ describe('POST /webhooks/test', () => {
     receiver.behaviour = hang;
     expect(await result(client, { notifyUrl: receiver.url })).toMatchObject({ outcome: 'timed-out', phase: 'headers' });
     receiver.behaviour = answer(200);
-    const closed = await TestReceiver.start();
-    const { url } = closed;
-    closed.close();
-    expect(await result(client, { notifyUrl: url })).toMatchObject({
+    expect(await result(client, { notifyUrl: await refusingUrl() })).toMatchObject({
       outcome: 'unreachable',
       error: 'connection refused',
       diagnosis: diagnosisOf('connection-refused'),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { refusingUrl } from '../../support/ports.js';
 import {
   answer,
   type Behaviour,
@@ -78,10 +79,7 @@ describe('a receiver that never accepts gets five attempts, spaced by the schedu
   });
 
   test.concurrent('one that refuses the connection', async () => {
-    const closed = await receiverThat(answer(200));
-    const notifyUrl = closed.url;
-    closed.close();
-    const key = await client.completedOrder({ notifyUrl });
+    const key = await client.completedOrder({ notifyUrl: await refusingUrl() });
     const { log, attemptCount } = await usher.webhook(key, 'FAILED');
     expect(attemptCount).toBe(5);
     expectSpacing(log.map(({ startedAt }) => Date.parse(startedAt)));
