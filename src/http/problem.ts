@@ -86,6 +86,9 @@ export function nullForProblem(error: unknown): null {
   throw error;
 }
 
+/** With `async`, which zod would else add to a copy for each input. */
+const PARSING = { error: wording, reportInput: true, async: false };
+
 /** Where the input of {@link validated} comes from. */
 type Place = 'body' | 'query';
 
@@ -99,7 +102,7 @@ export function validated<T>(
   place: Place = 'body',
   also: (input: Record<string, unknown>) => FieldError[] = () => [],
 ): T {
-  const result = schema.safeParse(input, { error: wording, reportInput: true });
+  const result = schema.safeParse(input, PARSING);
   const issues = result.success ? [] : result.error.issues.flatMap((issue) => fieldErrors(issue, schema, place));
   const errors = [...issues, ...also(Object(input) as Record<string, unknown>)];
   if (result.success && errors.length === 0) return result.data;

@@ -84,7 +84,7 @@ export class OrdersService {
     if (request.notifyUrl === undefined && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
     const holder = { clientId: client.id, ownerId };
     const create = (manager: EntityManager | null): Promise<OrderView> =>
-      inSpan('order create', (span) => this.insert(manager, { ...holder, key, requestId }, request, span));
+      inSpan('order create', (span) => this.insert(manager, { key, requestId, ...holder }, request, span));
     return callersManager(this.dataSource, transaction)
       ? joinTransaction(this.dataSource, transaction, create)
       : retryDeadlocks(() => create(null));
@@ -142,11 +142,8 @@ export class OrdersService {
 
   private newOrder(holder: Holder, request: NewOrder, now: number): MovieOrder {
     return {
-      ...request,
-      ...holder,
       id: newId(this.options.environment, now),
       status: 'PENDING',
-      notifyUrl: request.notifyUrl ?? null,
       bookingId: null,
       transactionId: null,
       qrCode: null,
@@ -156,6 +153,9 @@ export class OrdersService {
       lastUpdatedAt: now,
       listPosition: null,
       completionPosition: null,
+      ...request,
+      ...holder,
+      notifyUrl: request.notifyUrl ?? null,
     };
   }
 }

@@ -133,7 +133,7 @@ function runEnding(
 ): Promise<StatementResult[]> {
   endings.delete(queryRunner);
   const [insert, ...others] = next as [Statement, ...Statement[]];
-  return runTogether(on, [{ ...insert, rows: { changed: inserted } }, ...others, ...statements], true);
+  return runTogether(on, [{ rows: { changed: inserted }, ...insert }, ...others, ...statements], true);
 }
 
 /** What is sent around statements of a transaction of Usher's own. A sole statement is a transaction without it. */

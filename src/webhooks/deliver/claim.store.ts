@@ -45,7 +45,7 @@ export class ClaimStore {
     const attempts = beginAttempts(dataSource, ids, retry, dialectOf(dataSource).rowsOfFirst);
     return retryDeadlocks(async () => {
       const monotonicMs = performance.now();
-      const [locked] = await runAlone(dataSource, [{ ...lock, rows: { found: ids.length } }, ...attempts]);
+      const [locked] = await runAlone(dataSource, [{ rows: { found: ids.length }, ...lock }, ...attempts]);
       return answersOf(claimsOf(locked?.rows ?? [], monotonicMs));
     }).catch(nullForOtherCount);
   }

@@ -123,7 +123,7 @@ export class DeliveryEvents {
     this.durations.observe({ outcome: kind }, outcome.durationMs / 1_000);
     if (status !== 'PENDING' && endedWebhook) {
       this.finished.inc({ status });
-      this.endedEmitter.emitAll(status, [{ ...webhook, attempts: attempt }]);
+      this.endedEmitter.emitAll(status, [{ attempts: attempt, ...webhook }]);
     }
     const isFirst = kind === 'delivered' && webhook.resendOf === null;
     if (isFirst) this.latency.observe(Math.max(0, endedAt - webhook.createdAt) / 1_000);

@@ -90,7 +90,7 @@ export class OutcomeStore {
       const statement = isDelivered(first)
         ? endDelivered(on, ids, first.endedAt)
         : recordFailures(on, ids, first, this.dueAfter(first));
-      return which === 'all' ? { ...statement, rows: { changed: equal.length } } : statement;
+      return which === 'all' ? { rows: { changed: equal.length }, ...statement } : statement;
     });
   }
 

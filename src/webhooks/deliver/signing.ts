@@ -77,8 +77,8 @@ export function signedRequest(
 ): SignedRequest {
   const timestamp = timestampOf(now);
   const headers = {
-    ...attemptHeaders(secret, { id, attempt, body }, timestamp, nonce),
     'User-Agent': `Usher/${VERSION}`,
+    ...attemptHeaders(secret, { id, attempt, body }, timestamp, nonce),
   };
   return { url, headers, body, signedWith: [timestamp, nonce, ...(secret.ids ?? [])].join(' ') };
 }

@@ -82,7 +82,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
       name: 'deliver',
       data: jobData(webhook),
       // BullMQ 5.40 also delays a job whose delay is 0.
-      opts: { ...this.jobOptions, jobId: webhook.id, ...(delayMs > 0 && { delay: Math.ceil(delayMs) }) },
+      opts: { jobId: webhook.id, ...this.jobOptions, ...(delayMs > 0 && { delay: Math.ceil(delayMs) }) },
     }));
     const [first, ...others] = jobs;
     // For one job the pipeline of addBulk() would cost several times as much as the job.

@@ -45,7 +45,12 @@ export class WebhookRecorder {
   record(manager: EntityManager, request: NewWebhook): Promise<Recorded> {
     let loader = this.loaders.get(manager);
     if (!loader) {
-      loader = new DataLoader<NewWebhook, Recorded>((requests) => this.recordAll(manager, requests), { cache: false });
+      const recordAll = (requests: readonly NewWebhook[]): Promise<(Recorded | Problem)[]> => {
+        // Otherwise it would keep the manager in memory until a collection of the old generation.
+        this.loaders.delete(manager);
+        return this.recordAll(manager, requests);
+      };
+      loader = new DataLoader<NewWebhook, Recorded>(recordAll, { cache: false });
       this.loaders.set(manager, loader);
     }
     return loader.load(request);
@@ -58,10 +63,10 @@ export class WebhookRecorder {
   private async recordAll(manager: EntityManager, requests: readonly NewWebhook[]): Promise<(Recorded | Problem)[]> {
     const now = requests.every(({ at }) => at !== undefined) ? 0 : await databaseNow(manager);
     const rows = requests.map(({ at: createdAt = now, ...request }) => ({
-      ...request,
       id: newId(this.options.environment, createdAt),
       liveKey: liveKeyOf(request),
       createdAt,
+      ...request,
     }));
     if (endsWithNext(manager)) return this.recordFirst(manager, rows);
     // The first row of each live key.
@@ -91,13 +96,20 @@ export class WebhookRecorder {
     };
     // Postgres returns what was inserted.
     const reads = check ? [read] : [];
-    const insert = { ...insertOf(manager, rows, 'first'), returning: 'id, notify_url' };
+    const insert = { returning: 'id, notify_url', ...insertOf(manager, rows, 'first') };
     const results = await runTogether(manager, [insert, ...reads]);
     const notifyUrls = new Map(results[reads.length]?.rows.map((row) => [row.id, String(row.notify_url)]));
     return rows.map((row) => {
-      const defaults = { status: 'PENDING', attempts: 0, finishedAt: null, purgedAt: null } as const;
-      const url = { notifyUrl: notifyUrls.get(row.id) ?? '', usesClientUrl: row.notifyUrl === null };
-      const webhook = { ...defaults, ...row, ...url, nextAttemptAt: row.createdAt };
+      const webhook: Webhook = {
+        status: 'PENDING',
+        attempts: 0,
+        finishedAt: null,
+        purgedAt: null,
+        nextAttemptAt: row.createdAt,
+        usesClientUrl: row.notifyUrl === null,
+        ...row,
+        notifyUrl: notifyUrls.get(row.id) ?? '',
+      };
       this.afterCommit.do(manager, () => this.queue.enqueue(webhook, 0));
       return { webhook, isNew: true };
     });

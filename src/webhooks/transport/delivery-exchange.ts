@@ -99,10 +99,10 @@ export class DeliveryExchange implements Dispatcher.DispatchHandler {
     this.settled = true;
     clearTimeout(this.timer);
     const snippet = this.snippet?.text() ?? '';
-    const facts = { durationMs: Math.ceil(this.elapsedMs()), ...this.progress, snippet };
+    const durationMs = Math.ceil(this.elapsedMs());
     this.connections.release(this.connection, reusable);
     if (verdict instanceof Error) this.reject(verdict);
-    else this.resolve({ ...facts, ...verdict });
+    else this.resolve({ durationMs, ...this.progress, snippet, ...verdict });
   }
 
   private elapsedMs(): number {
