@@ -21,6 +21,17 @@ export function dataSourceOf(on: OnDataSource): DataSource {
 /** The table of an entity as SQL names it, with the schema and the prefix of the data source. */
 export function tableOf(on: OnDataSource, entity: EntityTarget<object>): string {
   const dataSource = dataSourceOf(on);
+  let tables = tablesBySource.get(dataSource);
+  if (!tables) tablesBySource.set(dataSource, (tables = new Map()));
+  let table = tables.get(entity);
+  if (table === undefined) tables.set(entity, (table = escapedTable(dataSource, entity)));
+  return table;
+}
+
+/** TypeORM looks through all of its entities for one. */
+const tablesBySource = new WeakMap<DataSource, Map<EntityTarget<object>, string>>();
+
+function escapedTable(dataSource: DataSource, entity: EntityTarget<object>): string {
   const parts = dataSource.getMetadata(entity).tablePath.split('.');
   return parts.map((part) => dataSource.driver.escape(part)).join('.');
 }

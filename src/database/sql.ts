@@ -101,7 +101,7 @@ async function pauseBeforeRepeat(error: unknown, tried: number): Promise<void> {
  * write after the rollback, outside the transaction.
  */
 export async function allEnded<T>(promises: Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(promises);
+  if (promises.length > 1) await Promise.allSettled(promises);
   return Promise.all(promises);
 }
 

@@ -89,7 +89,7 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'an order is completed although no notification was recorded',
     file: 'src/database/statements/statement.ts',
-    from: 'return runTogether(on, [{ ...insert, rows: { changed: inserted } }, ...others, ...statements], true);',
+    from: 'return runTogether(on, [{ rows: { changed: inserted }, ...insert }, ...others, ...statements], true);',
     to: 'return runTogether(on, [insert, ...others, ...statements], true);',
     caughtBy: 'test/database/statements/ending.spec.ts',
   },
@@ -110,7 +110,7 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'the end of a webhook is counted twice in the figures',
     file: 'src/webhooks/deliver/outcome.store.ts',
-    from: "which === 'all' ? { ...statement, rows: { changed: equal.length } } : statement",
+    from: "which === 'all' ? { rows: { changed: equal.length }, ...statement } : statement",
     to: 'statement',
   },
   {

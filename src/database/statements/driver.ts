@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Connection, Pool as MysqlPool, PoolConnection, ResultSetHeader, RowDataPacket } from 'mysql2';
-import type { Pool as PgPool } from 'pg';
+import type { Pool as PgPool, Query, QueryResult } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { isPostgres } from '../data-source.js';
 import type { Parameter } from '../rows.js';
@@ -118,20 +118,39 @@ async function oneByOne(
 
 /** The driver sends them without waiting for the answers, and the socket by one write. */
 function runOnPostgres(
-  runner: PgPool & { connection?: { stream: Socket } },
+  runner: PgRunner,
   statements: WrittenStatement[],
   isPrepared: boolean,
 ): Promise<StatementResult[]> {
   const stream = runner.connection?.stream;
   stream?.cork();
-  const results = statements.map(async ({ text, parameters: values, name }) => {
+  const results = statements.map(({ text, parameters, name }) => {
     // A prepared statement may keep a plan that scans the table, made for a list of another length in a smaller table.
-    const hasPlan = isPrepared && !values.some(Array.isArray);
-    const { rows, rowCount } = await runner.query<Row>({ text, values, name: hasPlan ? nameOf(text, name) : '' });
-    return { rows, affected: rowCount ?? 0 };
+    const hasPlan = isPrepared && !parameters.some(Array.isArray);
+    return queryPostgres(runner, text, parameters, hasPlan ? nameOf(text, name) : '');
   });
   stream?.uncork();
   return allEnded(results);
+}
+
+/** A pool or a connection of pg, with what its types leave out. */
+interface PgRunner {
+  connection?: { stream: Socket };
+  Client?: PgClient;
+  query(query: Query, callback: (error: Error | null, result: QueryResult<Row>) => void): void;
+}
+type PgClient = { Query: typeof Query };
+
+/** With a query of pg's own: an object with these fields would be copied property by property, which costs as much as a row. */
+function queryPostgres(runner: PgRunner, text: string, parameters: unknown[], name: string): Promise<StatementResult> {
+  const { Query } = runner.Client ?? (runner.constructor as unknown as PgClient);
+  const query = Object.assign(new Query(text, parameters), { name });
+  return new Promise((resolve, reject) => {
+    runner.query(query, (error, result) => {
+      if (error) reject(error);
+      else resolve({ rows: result.rows, affected: result.rowCount ?? 0 });
+    });
+  });
 }
 
 const names = new Map<string, string>();
