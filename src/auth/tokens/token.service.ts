@@ -131,7 +131,7 @@ export class TokenService {
     const { environment } = this.options;
     const { tokens, digests } = newTokens(environment);
     const id = newId(environment, await this.clock.now());
-    await this.store.issue({ ...requester, id, ...digests });
+    await this.store.issue({ id, ...requester, ...digests });
     this.events.issued('token.issued', { client: requester.clientId, grant: id }, '/auth/token');
     return this.respond(tokens);
   }
@@ -149,8 +149,10 @@ export class TokenService {
     const fault = wrongEnvironment(parsed, this.options.environment);
     if (fault !== null) throw new OAuthError('invalid_grant', fault);
     const accessToken = generateToken('access', this.options.environment);
-    const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };
-    const grant = parsed?.kind === 'refresh' ? await this.store.refresh({ ...requester, ...digests }) : null;
+    const refreshDigest = digestToken(refreshToken);
+    const accessDigest = digestToken(accessToken);
+    const presented = { refreshDigest, accessDigest, ...requester };
+    const grant = parsed?.kind === 'refresh' ? await this.store.refresh(presented) : null;
     if (grant === null) throw invalidRefreshToken();
     this.events.issued('token.refreshed', { client: requester.clientId, grant }, endpoint);
     return this.respond({ accessToken, refreshToken });

@@ -136,6 +136,8 @@ export class OrderList {
     const orders = rows.map((row) => entityOf(this.dataSource, MovieOrder, row));
     const notified = orders.filter(({ status }) => ORDER_STATUSES[status].isNotified).map(({ id }) => orderKey(id));
     const deliveries = await findDeliveries(this.dataSource, clientId, notified);
-    return orders.map((order) => ({ ...viewOf(order), delivery: deliveries.get(orderKey(order.id)) ?? null }));
+    return orders.map((order) =>
+      Object.assign(viewOf(order), { delivery: deliveries.get(orderKey(order.id)) ?? null }),
+    );
   }
 }
