@@ -132,7 +132,7 @@ export function answerInTime(server: FastifyInstance, { databaseTimeoutMs }: Pic
   };
   const stop = <T>(request: FastifyRequest, _: FastifyReply, body: T, done: (error: null, body: T) => void): void => {
     clearTimeout(timers.get(request));
-    // Otherwise the timer would keep the request in memory until a collection of the old generation.
+    // On Node 20 and 22 the timer would keep the request in memory until a collection of the old generation.
     timers.delete(request);
     done(null, body);
   };
