@@ -19,7 +19,7 @@ export const PRODUCT_MUTATIONS = [
     name: 'token requests are not limited',
     file: 'src/auth/tokens/token.service.ts',
     from: 'this.limiter?.count(limitKey(client.id)) ?? 0',
-    to: '',
+    to: '0',
     caughtBy: 'test/auth/tokens/limits.spec.ts',
   },
   {
