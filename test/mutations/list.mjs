@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import ts from 'typescript';
 import jestConfig from '../../jest.config.mjs';
 import { DELIVERY_MUTATIONS } from './delivery.mjs';
 import { PRODUCT_MUTATIONS } from './product.mjs';
@@ -26,13 +27,15 @@ export function faultsOfList() {
 function faultsOf({ file, from, to, caughtBy }) {
   const faults = [];
   const path = join(ROOT, file);
-  const count = existsSync(path) ? readFileSync(path, 'utf8').split(from).length - 1 : 0;
+  const source = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const count = source.split(from).length - 1;
   if (count === 0)
     faults.push(`${file} does not contain ${JSON.stringify(from)}; update the mutation to the present text`);
   if (count > 1) faults.push(`${file} contains ${JSON.stringify(from)} ${count} times; make it longer`);
   if (!/^(src|packages\/receiver\/src)\//.test(file)) faults.push(`${file} is not source; use a file below src`);
   if ([from, to].some((text) => text.includes('\n'))) faults.push('it changes several lines; change one');
   if (from === to) faults.push('it changes nothing');
+  if (!isProgram(source.split(from).join(to))) faults.push('what it leaves is not TypeScript; correct `to`');
   if (caughtBy !== SIMULATION && !isSelected(caughtBy))
     faults.push(`npm test does not run ${caughtBy}; name a .spec.ts file that it runs`);
   return faults;
@@ -45,4 +48,9 @@ function isSelected(spec) {
   return (
     spec.startsWith('test/') && spec.endsWith('.spec.ts') && existsSync(path) && !ignored.some((one) => path.match(one))
   );
+}
+
+function isProgram(text) {
+  const compilerOptions = { target: ts.ScriptTarget.ES2023, experimentalDecorators: true };
+  return ts.transpileModule(text, { reportDiagnostics: true, compilerOptions }).diagnostics.length === 0;
 }
