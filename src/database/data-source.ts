@@ -28,7 +28,7 @@ export function tableOf(on: OnDataSource, entity: EntityTarget<object>): string 
   return table;
 }
 
-/** TypeORM looks through all of its entities for one. */
+/** The names that were looked up. For each, TypeORM looks through all of its entities. */
 const tablesBySource = new WeakMap<DataSource, Map<EntityTarget<object>, string>>();
 
 function escapedTable(dataSource: DataSource, entity: EntityTarget<object>): string {

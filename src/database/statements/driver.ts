@@ -141,7 +141,7 @@ interface PgRunner {
 }
 type PgClient = { Query: typeof Query };
 
-/** With a query of pg's own: an object with these fields would be copied property by property, which costs as much as a row. */
+/** It passes a query of pg's own, because pg copies an object with these fields by property descriptors, which is slow. */
 function queryPostgres(runner: PgRunner, text: string, parameters: unknown[], name: string): Promise<StatementResult> {
   const { Query } = runner.Client ?? (runner.constructor as unknown as PgClient);
   const query = Object.assign(new Query(text, parameters), { name });

@@ -45,12 +45,12 @@ export class WebhookRecorder {
   record(manager: EntityManager, request: NewWebhook): Promise<Recorded> {
     let loader = this.loaders.get(manager);
     if (!loader) {
-      const recordAll = (requests: readonly NewWebhook[]): Promise<(Recorded | Problem)[]> => {
-        // Otherwise it would keep the manager in memory until a collection of the old generation.
+      const recordBatch = (requests: readonly NewWebhook[]): Promise<(Recorded | Problem)[]> => {
+        // Otherwise the loader would keep the manager in memory until a collection of the old generation.
         this.loaders.delete(manager);
         return this.recordAll(manager, requests);
       };
-      loader = new DataLoader<NewWebhook, Recorded>(recordAll, { cache: false });
+      loader = new DataLoader<NewWebhook, Recorded>(recordBatch, { cache: false });
       this.loaders.set(manager, loader);
     }
     return loader.load(request);
