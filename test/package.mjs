@@ -217,6 +217,8 @@ function testFloors() {
   const ranges = { ...PACKAGE.peerDependencies, ...PACKAGE.optionalVersions };
   // The demo and the example keep jobs on Postgres, which BullMQ 5 cannot.
   ranges.bullmq = ranges.bullmq.split(' || ')[1];
+  // Beside BullMQ 6, npm refuses a lower one: they exclude each other's versions of the optional peer redis.
+  ranges.typeorm = '0.3.26';
   const peers = Object.entries(ranges).map(([name, range]) => [name, floorOf(range)]);
   const nest = floorOf(PACKAGE.peerDependencies['@nestjs/common']);
   const ofNest = { '@nestjs/platform-express': nest, '@nestjs/testing': nest, '@nestjs/config': '4.0.0' };

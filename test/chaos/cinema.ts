@@ -4,7 +4,6 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import type * as Usher from '../../src/index.js';
 import type { OwnRedis } from '../support/own-redis.js';
 import { Random } from '../support/random.js';
@@ -13,8 +12,9 @@ import { freePort } from '../support/ports.js';
 import { prepareRedis } from './redis.js';
 import { OwnMariadb } from './services.js';
 
-/** The built code, because tsx omits the metadata that dependency injection needs. */
+/** The built code, because tsx omits the metadata that dependency injection needs; and Nest as that code loads it. */
 const require = createRequire(import.meta.url);
+const { NestFactory } = require('@nestjs/core') as typeof import('@nestjs/core');
 const usher = require('../../dist/index.js') as typeof Usher;
 const { migrate } = require('../../dist/server/migrate.js') as typeof import('../../src/server/migrate.js');
 const { loadConfig } =
@@ -46,7 +46,10 @@ export class Cinema {
     const worker = new Fleet(folder, settings, Random.of(1, 'fleet'));
     worker.add('worker', 'worker', await freePort());
     await worker.start();
-    const app = await NestFactory.createApplicationContext(orderService(settings), { logger: false });
+    const app = await NestFactory.createApplicationContext(orderService(settings), {
+      logger: false,
+      abortOnError: false,
+    });
     return new Cinema(folder, redis, mariadb, worker, app, await createClient(app));
   }
 
