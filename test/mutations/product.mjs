@@ -331,6 +331,20 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/database/statements/ending.spec.ts',
   },
   {
+    name: 'after an error a statement that Postgres has skipped counts as prepared',
+    file: 'src/database/statements/driver.ts',
+    from: 'for (const { name } of added) prepared[name] = undefined;',
+    to: '',
+    caughtBy: 'test/database/statements/together.spec.ts',
+  },
+  {
+    name: 'a failed transaction stays open on its connection',
+    file: 'src/database/statements/driver.ts',
+    from: 'hasBegun ? statement :',
+    to: 'false ? statement :',
+    caughtBy: 'test/database/statements/together.spec.ts',
+  },
+  {
     name: 'a page waits for a new count although it has an old one',
     file: 'src/server/health/cached-query.ts',
     from: 'return isStale ? cached.value :',

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Connection, Pool as MysqlPool, PoolConnection, ResultSetHeader, RowDataPacket } from 'mysql2';
-import type { Pool as PgPool, Query, QueryResult } from 'pg';
+import type { Pool as PgPool, QueryResult } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { isPostgres } from '../data-source.js';
 import type { Parameter } from '../rows.js';
-import { allEnded, ownDrivers } from '../sql.js';
+import { ownDrivers } from '../sql.js';
 
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;
@@ -78,14 +78,19 @@ export async function runOnDriver(
   const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
   const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
   if (ownDrivers.has(dataSource.driver)) return run(runner as never, statements, isPrepared);
-  return oneByOne(statements, (statement) => run(runner as never, [statement], false));
+  const runOne = isPostgres(dataSource) ? runOnForeignPostgres : runOnMysql;
+  return oneByOne(statements, (statement) => runOne(runner as never, [statement]));
 }
 
 /**
  * Runs a transaction on a connection of the pool. If it fails, it is rolled back before this rejects, because what follows may
- * need its locks.
+ * need its locks. `hasBegun`: whether it was begun, as a sole statement is not.
  */
-export async function onConnection<T>(dataSource: DataSource, work: (connection: object) => Promise<T>): Promise<T> {
+export async function onConnection<T>(
+  dataSource: DataSource,
+  work: (connection: object) => Promise<T>,
+  hasBegun: () => boolean,
+): Promise<T> {
   const pool = poolOf(dataSource);
   const connection =
     'getConnection' in pool ? await promisify<PoolConnection>(pool.getConnection.bind(pool))() : await pool.connect();
@@ -93,7 +98,7 @@ export async function onConnection<T>(dataSource: DataSource, work: (connection:
   try {
     return await work(connection);
   } catch (error) {
-    await rollback(dataSource, connection).catch(() => (isBroken = true));
+    await rollback(dataSource, connection, hasBegun()).catch(() => (isBroken = true));
     throw error;
   } finally {
     if (isBroken && 'destroy' in connection) connection.destroy();
@@ -101,10 +106,12 @@ export async function onConnection<T>(dataSource: DataSource, work: (connection:
   }
 }
 
-function rollback(dataSource: DataSource, connection: object): Promise<unknown> {
-  // Postgres has rolled back by itself. It reports an error before it releases the locks, and answers an empty statement afterwards.
-  if (isPostgres(dataSource)) return runOnPostgres(connection as never, [{ text: '', parameters: [] }], false);
-  return runOnMysql(connection as never, [{ text: 'ROLLBACK', parameters: [] }]);
+function rollback(dataSource: DataSource, connection: object, hasBegun: boolean): Promise<unknown> {
+  const statement = { text: 'ROLLBACK', parameters: [] };
+  if (!isPostgres(dataSource)) return runOnMysql(connection as never, [statement]);
+  // Postgres rolls back a sole statement by itself. It reports the error before it releases the locks, and answers an empty
+  // statement afterwards.
+  return runOnPostgres(connection as never, [hasBegun ? statement : { ...statement, text: '' }], false);
 }
 
 async function oneByOne(
@@ -116,41 +123,90 @@ async function oneByOne(
   return results;
 }
 
-/** The driver sends them without waiting for the answers, and the socket by one write. */
-function runOnPostgres(
+/** Sends the statements together, and is answered once, behind the last one. If one fails, Postgres runs none of those after it. */
+async function runOnPostgres(
   runner: PgRunner,
   statements: WrittenStatement[],
   isPrepared: boolean,
 ): Promise<StatementResult[]> {
-  const stream = runner.connection?.stream;
-  stream?.cork();
-  const results = statements.map(({ text, parameters, name }) => {
-    // A prepared statement may keep a plan that scans the table, made for a list of another length in a smaller table.
-    const hasPlan = isPrepared && !parameters.some(Array.isArray);
-    return queryPostgres(runner, text, parameters, hasPlan ? nameOf(text, name) : '');
-  });
-  stream?.uncork();
-  return allEnded(results);
-}
-
-/** A pool or a connection of pg, with what its types leave out. */
-interface PgRunner {
-  connection?: { stream: Socket };
-  Client?: PgClient;
-  query(query: Query, callback: (error: Error | null, result: QueryResult<Row>) => void): void;
-}
-type PgClient = { Query: typeof Query };
-
-/** It passes a query of pg's own, because pg copies an object with these fields by property descriptors, which is slow. */
-function queryPostgres(runner: PgRunner, text: string, parameters: unknown[], name: string): Promise<StatementResult> {
   const { Query } = runner.Client ?? (runner.constructor as unknown as PgClient);
-  const query = Object.assign(new Query(text, parameters), { name });
+  const whole = new Query('');
+  let forgetAdded = (): void => undefined;
+  whole.submit = (connection) => {
+    const queries = statements.map(({ text, parameters, name }) => {
+      // A prepared statement may keep a plan that scans the table, made for a list of another length in a smaller table.
+      const hasPlan = isPrepared && !parameters.some(Array.isArray);
+      return Object.assign(new Query(text, parameters), { name: hasPlan ? nameOf(text, name) : '' });
+    });
+    forgetAdded = sendTogether(connection, queries);
+  };
   return new Promise((resolve, reject) => {
-    runner.query(query, (error, result) => {
-      if (error) reject(error);
-      else resolve({ rows: result.rows, affected: result.rowCount ?? 0 });
+    runner.query(whole, (error, results) => {
+      if (!error) return resolve([results].flat().map(resultOf));
+      forgetAdded();
+      reject(error);
     });
   });
+}
+
+/** Returns what to call after an error: it is then unknown which of them were prepared. */
+function sendTogether(connection: PgConnection, queries: PgQuery[]): () => void {
+  const session = sessionOf(connection);
+  const { parsedStatements: prepared } = session;
+  const added = queries.filter(({ name }) => name !== '' && prepared[name] === undefined);
+  connection.stream.cork();
+  for (const query of queries) {
+    query.prepare(session);
+    prepared[query.name] = query.text;
+  }
+  connection.sync();
+  connection.stream.uncork();
+  return () => {
+    for (const { name } of added) prepared[name] = undefined;
+    if (connection.stream.writable) for (const { name } of added) connection.close({ type: 'S', name });
+  };
+}
+
+const resultOf = ({ rows, rowCount }: QueryResult<Row>): StatementResult => ({ rows, affected: rowCount ?? 0 });
+
+/** An application's driver may be native, which has another protocol. */
+async function runOnForeignPostgres(runner: PgPool, [statement]: [WrittenStatement]): Promise<StatementResult[]> {
+  return [resultOf(await runner.query<Row>(statement.text, statement.parameters))];
+}
+
+/** A pool or a connection of pg, a query, and a connection to the server, with what the types of pg leave out. */
+interface PgRunner {
+  Client?: PgClient;
+  query(query: PgQuery, callback: (error: Error | null, results: QueryResult<Row> | QueryResult<Row>[]) => void): void;
+}
+type PgClient = { Query: new (text: string, parameters?: unknown[]) => PgQuery };
+interface PgQuery {
+  name: string;
+  text: string;
+  submit: (connection: PgConnection) => void;
+  /** Sends what prepares and runs it. */
+  prepare(connection: PgConnection): void;
+}
+interface PgConnection {
+  stream: Socket;
+  /** Their texts by their names. */
+  parsedStatements: Record<string, string | undefined>;
+  close(statement: { type: 'S'; name: string }): void;
+  sync(): void;
+}
+
+const sessions = new WeakMap<PgConnection, PgConnection>();
+
+/** The connection for queries of which none ends with a Sync of its own. It has the statements that were prepared by them. */
+function sessionOf(connection: PgConnection): PgConnection {
+  let session = sessions.get(connection);
+  if (!session) {
+    const prepared = {};
+    const own = { parsedStatements: prepared, submittedNamedStatements: prepared, sync: () => undefined };
+    session = Object.assign(Object.create(connection) as PgConnection, own);
+    sessions.set(connection, session);
+  }
+  return session;
 }
 
 const names = new Map<string, string>();

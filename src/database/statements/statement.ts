@@ -18,9 +18,8 @@ export type { Row, Statement, WriteSql } from './driver.js';
 export type { Parameter } from '../rows.js';
 
 /** Runs the statement that `write` makes, as {@link runStatement} does. */
-export function runSql(on: DataSource | EntityManager, write: WriteSql, name?: string): Promise<StatementResult> {
-  return runStatement(on, { write, name });
-}
+export const runSql = (on: DataSource | EntityManager, write: WriteSql, name?: string): Promise<StatementResult> =>
+  runStatement(on, { write, name });
 
 function written({ write, name }: Statement, { placeholder }: Dialect): WrittenStatement {
   const parameters: unknown[] = [];
@@ -51,18 +50,37 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
   return result as StatementResult;
 }
 
+/** Runs statements as {@link inBareTransaction}. */
+export const runAlone = (dataSource: DataSource, statements: Statement[]): Promise<StatementResult[]> =>
+  inBareTransaction(dataSource, (manager) => runTogether(manager, statements, true));
+
 /**
- * Runs statements as a transaction of their own at READ COMMITTED. It is not repeated after a deadlock. A transaction of
- * TypeORM costs a tenth of the processor time of a worker, so in a session of Usher's own there is none.
+ * Runs `work` in a transaction at READ COMMITTED, which is not repeated after a deadlock. All of its statements must be run by
+ * functions of this file. A transaction of TypeORM costs a tenth of the processor time of a worker, so in a session of Usher's
+ * own there is none.
  */
-export function runAlone(dataSource: DataSource, statements: Statement[]): Promise<StatementResult[]> {
-  if (!ownDrivers.has(dataSource.driver))
-    return dataSource.transaction('READ COMMITTED', (manager) => runTogether(manager, statements, true));
-  return onConnection(dataSource, (connection) => {
-    const queryRunner = { connect: () => Promise.resolve(connection) } as QueryRunner;
-    transactionEnds.set(queryRunner, { begin: dialectOf(dataSource).begin, isCommitted: false });
-    return runTogether({ dataSource, queryRunner } as unknown as EntityManager, statements, true);
-  });
+export async function inBareTransaction<T>(
+  dataSource: DataSource,
+  work: (manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  if (!ownDrivers.has(dataSource.driver)) return dataSource.transaction('READ COMMITTED', work);
+  const ends: TransactionEnds = { begin: dialectOf(dataSource).begin, isCommitted: false };
+  const runner = { isTransactionActive: true } as { -readonly [Name in keyof QueryRunner]: QueryRunner[Name] };
+  transactionEnds.set(runner, ends);
+  const run = async (connection: object): Promise<T> => {
+    runner.connect = () => Promise.resolve(connection);
+    const manager = { dataSource, queryRunner: runner } as unknown as EntityManager;
+    const result = await work(manager);
+    if (ends.begin === null && !ends.isCommitted) await runTogether(manager, [], true);
+    return result;
+  };
+  try {
+    return await onConnection(dataSource, run, () => ends.begin === null);
+  } finally {
+    runner.isTransactionActive = false;
+    const event = ends.isCommitted ? 'afterTransactionCommit' : 'afterTransactionRollback';
+    for (const subscriber of dataSource.subscribers) void subscriber[event]?.({ queryRunner: runner } as never);
+  }
 }
 
 /** By runner: how its transaction ends with its next statements, see {@link endWithNext}. */
@@ -142,10 +160,11 @@ function frameOf(ends: TransactionEnds, statements: Statement[], last: boolean) 
   const isSole = last && statements.length === 1 && begin !== null;
   // From now on an error needs a rollback.
   if (!isSole) ends.begin = null;
-  return { first: begin && !isSole ? [plain(begin)] : [], commit: last && !isSole ? [plain('COMMIT')] : [] };
+  return { first: begin && !isSole ? [plain(begin, 'begin')] : [], commit: last && !isSole ? [COMMIT] : [] };
 }
 
-const plain = (text: string): Statement => ({ write: () => text });
+const plain = (text: string, name: string): Statement => ({ write: () => text, name: `usher_${name}` });
+const COMMIT = plain('COMMIT', 'commit');
 
 function noteFailure(dataSource: DataSource, { text, parameters }: WrittenStatement, error: unknown): void {
   dataSource.logger.logQueryError(error as Error, text, parameters);
@@ -188,15 +207,12 @@ export function entityOf<T extends ObjectLiteral>(
  * Inserts rows of an entity by one statement, without what TypeORM's own insert does around it, and returns how many.
  * `onConflict` is SQL behind the rows. With a manager it runs in its transaction.
  */
-export async function insertRows<T extends ObjectLiteral>(
+export const insertRows = async <T extends ObjectLiteral>(
   on: DataSource | EntityManager,
   target: EntityTarget<T>,
   rows: T[],
   onConflict = '',
-): Promise<number> {
-  const { affected } = await runStatement(on, insertOf(on, target, rows, onConflict));
-  return affected;
-}
+): Promise<number> => (await runStatement(on, insertOf(on, target, rows, onConflict))).affected;
 
 export function insertOf<T extends ObjectLiteral>(
   on: OnDataSource,

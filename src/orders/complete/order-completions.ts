@@ -5,6 +5,7 @@ import {
   endsWithNext,
   endWithNext,
   entityOf,
+  inBareTransaction,
   type Parameter,
   runSql,
   runTogether,
@@ -14,9 +15,9 @@ import {
   AfterCommit,
   allEnded,
   callersManager,
-  inTransaction,
   joinTransaction,
   nullForOtherCount,
+  retryDeadlocks,
   type TransactionOptions,
 } from '../../database/sql.js';
 import { Batcher } from '../../database/statements/batcher.js';
@@ -104,7 +105,9 @@ export class OrderCompletions {
     private readonly events: OrderEvents,
   ) {
     this.shared = new Batcher(async (requests) => {
-      const completed = inTransaction(dataSource, (manager) => this.completeFree(manager, requests));
+      const completed = retryDeadlocks(() =>
+        inBareTransaction(dataSource, (manager) => this.completeFree(manager, requests)),
+      );
       return (await completed.catch(nullForProblem).catch(nullForOtherCount)) ?? requests.map(() => null);
     }, MAX_RUNNING);
   }

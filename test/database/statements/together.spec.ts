@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { isPostgres } from '../../../src/database/data-source.js';
+import { runAlone, runStatement, type Statement } from '../../../src/database/statements/statement.js';
+import { TestUsher } from '../../support/usher.js';
+
+let usher: TestUsher;
+
+beforeAll(async () => {
+  // One connection, so that what a failed statement has prepared would be met by the next one.
+  usher = await TestUsher.start({ DATABASE_POOL: '1' });
+});
+afterAll(() => usher.stop());
+
+const named = (name: string, text: string): Statement => ({ name: `usher_test_${name}`, write: () => text });
+const one = named('one', 'SELECT 1 AS n');
+const two = named('two', 'SELECT 2 AS n');
+const broken = named('broken', 'SELECT missing_function_of_usher() AS n');
+
+test('statements that are sent together have a result each, also where two are the same', async () => {
+  const results = await runAlone(usher.dataSource, [one, two, one]);
+  expect(results.map(({ rows }) => Number(rows[0]?.n))).toEqual([1, 2, 1]);
+});
+
+test('after one that fails those behind it do not run, and all can be sent again', async () => {
+  const { dataSource } = usher;
+  const [three, four] = [named('three', 'SELECT 3 AS n'), named('four', 'SELECT 4 AS n')];
+  for (const statements of [
+    [broken, three],
+    [broken, three],
+    [three, broken],
+    [three, broken],
+  ])
+    await expect(runAlone(dataSource, statements)).rejects.toThrow(/missing_function_of_usher/);
+  expect((await runStatement(dataSource, three)).rows).toEqual([{ n: 3 }]);
+  expect(await runAlone(dataSource, [three, four])).toHaveLength(2);
+  if (!isPostgres(dataSource)) return;
+  // They are still prepared: Postgres has refused none that it had already.
+  const { rows } = await runStatement(dataSource, {
+    write: () => `SELECT count(*) AS n FROM pg_prepared_statements WHERE statement LIKE 'SELECT 4 %'`,
+  });
+  expect(Number(rows[0]?.n)).toBe(1);
+});
