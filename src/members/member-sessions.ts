@@ -5,7 +5,7 @@ import { AccountSessions, KNOWN_MS } from '../auth/sign-in/sessions.js';
 import { type SignInLimit, SignInLimits } from '../auth/sign-in/sign-in.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { addressOf, type HttpRequest, type HttpResponse } from '../http/exchange.js';
-import { TokenCookie } from '../http/pages/form.js';
+import { TokenCookie } from '../http/pages/form-tokens.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { actor } from '../values/actor.js';
 import type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn } from '../values/resource-owner.js';

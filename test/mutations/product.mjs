@@ -193,17 +193,17 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'another host of the same domain may send the forms of members',
-    file: 'src/http/pages/form.ts',
+    file: 'src/http/pages/form-tokens.ts',
     from: "site !== undefined && site !== 'same-origin' && site !== 'none'",
     to: "site === 'cross-site'",
     caughtBy: 'test/auth/authorize/browser-security.spec.ts',
   },
   {
     name: 'scripts can read the cookies',
-    file: 'src/http/pages/form.ts',
+    file: 'src/http/pages/form-tokens.ts',
     from: "'Path=/', 'HttpOnly', 'SameSite=Lax'",
     to: "'Path=/', 'SameSite=Lax'",
-    caughtBy: 'test/http/pages/form-token.spec.ts',
+    caughtBy: 'test/http/pages/form-tokens.spec.ts',
   },
   {
     name: 'a page whose host ends alike may write to the console',

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { addressOf, type HttpRequest, type HttpResponse } from '../../http/exchange.js';
-import { FormTokens } from '../../http/pages/form.js';
+import { FormTokens } from '../../http/pages/form-tokens.js';
 import { seeOther } from '../../http/pages/page.js';
 import { notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';

@@ -4,7 +4,7 @@ import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
-import { newToken } from '../../http/pages/form.js';
+import { newToken } from '../../http/pages/form-tokens.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';

@@ -2,7 +2,8 @@ import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { logServerError, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
-import { formFields, refused } from '../../http/pages/form.js';
+import { formFields } from '../../http/pages/form.js';
+import { refused } from '../../http/pages/form-tokens.js';
 import { PageRoute, seeOther, sendPage } from '../../http/pages/page.js';
 import type { ResourceOwner } from '../../values/resource-owner.js';
 import {

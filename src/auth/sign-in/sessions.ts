@@ -4,7 +4,7 @@ import { AuditLog, FailureCounts } from '../../audit/audit.module.js';
 import { KeyRing } from '../../clients/secrets/vault.js';
 import type { Session } from '../../database/browser-session.entity.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { isSealed, newToken, seal } from '../../http/pages/form.js';
+import { isSealed, newToken, seal } from '../../http/pages/form-tokens.js';
 import type { Actor } from '../../values/actor.js';
 import { ENGLISH, filled } from '../../values/member-texts.js';
 import type { MasterKey } from '../../values/master-key.js';

@@ -96,7 +96,7 @@ export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage
       `default-src 'none'; style-src ${style.source}; base-uri 'none'; frame-ancestors 'none'; ` +
       `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}${brandLogo === null ? '' : '; img-src data:'}`,
     'X-Frame-Options': 'DENY',
-    // With no-referrer, a form would send Origin: null, which form.ts refuses.
+    // With no-referrer, a form would send Origin: null, which form-tokens.ts refuses.
     'Referrer-Policy': 'same-origin',
   });
   response.status(status);

@@ -19,7 +19,7 @@ import {
   ProblemBody,
   type Security,
 } from '../../http/operation.js';
-import { refused } from '../../http/pages/form.js';
+import { refused } from '../../http/pages/form-tokens.js';
 import { KNOWN_QUERY, Problem, unavailable } from '../../http/problem.js';
 import { hostMissing } from '../connections.js';
 import { invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { seal } from '../../../src/http/pages/form.js';
+import { seal } from '../../../src/http/pages/form-tokens.js';
 import { PortalSession } from '../../../src/clients/portal.entity.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { PortalLinks } from '../../../src/portal/portal.js';

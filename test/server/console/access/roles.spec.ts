@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
-import { seal } from '../../../../src/http/pages/form.js';
+import { seal } from '../../../../src/http/pages/form-tokens.js';
 import { OperatorsService } from '../../../../src/operators/operators.service.js';
 import { OperatorBrowser } from '../../../support/operator-browser.js';
 import { basic, TestUsher } from '../../../support/usher.js';
