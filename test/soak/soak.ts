@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 /** The rest of a minute is idle, so that samples of different minutes can be compared. */
 const [LOAD_MS, FAULT_WITHIN_MS] = [35_000, 20_000];
 const SAMPLE_MS = 30_000;
-/** Caches are full from here on. */
+/** Caches and pools are full from here on. A shorter run shows its figures, but does not judge them. */
 const FULL_FROM = 10;
 const MOST_GROWTH = 1.05;
 
@@ -74,12 +74,9 @@ export function growth(samples: Map<string, Sample[]>): Line[] {
       const values = all.slice(from).map((sample) => sample[measure]);
       const part = Math.max(1, Math.floor(values.length / 3));
       const [first, last] = [values.slice(0, part), values.slice(-part)];
-      // In a short run caches still fill.
       const isGrown =
-        measure === 'heapKb'
-          ? from > 0 && medianOf(last) > MOST_GROWTH * medianOf(first)
-          : Math.min(...last) > Math.max(...first);
-      if (isGrown) grown.push(`${name} ${MEASURES[measure]}: ${values.join(' ')}`);
+        measure === 'heapKb' ? medianOf(last) > MOST_GROWTH * medianOf(first) : Math.min(...last) > Math.max(...first);
+      if (from > 0 && isGrown) grown.push(`${name} ${MEASURES[measure]}: ${values.join(' ')}`);
       const figure = (minute: number, count: number): Line => ({
         name: `${name}: ${MEASURES[measure]}, minute ${minute}`,
         count,
