@@ -21,9 +21,10 @@ test('statements that are sent together have a result each, also where two are t
   expect(results.map(({ rows }) => Number(rows[0]?.n))).toEqual([1, 2, 1]);
 });
 
-test('after one that fails those behind it do not run, and all can be sent again', async () => {
+test('after one that fails those behind it do not run, and all can be sent again on the same connection', async () => {
   const { dataSource } = usher;
   const [three, four] = [named('three', 'SELECT 3 AS n'), named('four', 'SELECT 4 AS n')];
+  await runStatement(dataSource, one);
   for (const statements of [
     [broken, three],
     [broken, three],
@@ -34,9 +35,11 @@ test('after one that fails those behind it do not run, and all can be sent again
   expect((await runStatement(dataSource, three)).rows).toEqual([{ n: 3 }]);
   expect(await runAlone(dataSource, [three, four])).toHaveLength(2);
   if (!isPostgres(dataSource)) return;
-  // They are still prepared: Postgres has refused none that it had already.
+  // The pool closes a connection whose transaction is open. Postgres would refuse a statement that it has already, and none
+  // would be prepared any more.
   const { rows } = await runStatement(dataSource, {
-    write: () => `SELECT count(*) AS n FROM pg_prepared_statements WHERE statement LIKE 'SELECT 4 %'`,
+    write: () =>
+      `SELECT statement FROM pg_prepared_statements WHERE statement ~ '^SELECT [14] AS n$' ORDER BY statement`,
   });
-  expect(Number(rows[0]?.n)).toBe(1);
+  expect(rows.map(({ statement }) => statement)).toEqual(['SELECT 1 AS n', 'SELECT 4 AS n']);
 });
