@@ -73,11 +73,15 @@ export async function runOnDriver(
   statements: WrittenStatement[],
   isPrepared: boolean,
 ): Promise<StatementResult[]> {
-  // The connection of the transaction, or the pool.
   const { queryRunner } = on as Partial<EntityManager>;
-  const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
+  const isOwn = ownDrivers.has(dataSource.driver);
   const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
-  if (ownDrivers.has(dataSource.driver)) return run(runner as never, statements, isPrepared);
+  // An older pool of pg does not call back after a query that sends itself.
+  if (isOwn && !queryRunner && isPostgres(dataSource))
+    return onConnection(dataSource, (connection) => run(connection as never, statements, isPrepared), () => false);
+  // The connection of the transaction, or the pool.
+  const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
+  if (isOwn) return run(runner as never, statements, isPrepared);
   const runOne = isPostgres(dataSource) ? runOnForeignPostgres : runOnMysql;
   return oneByOne(statements, (statement) => runOne(runner as never, [statement]));
 }
@@ -125,11 +129,11 @@ async function oneByOne(
 
 /** Sends the statements together, and is answered once, behind the last one. If one fails, Postgres runs none of those after it. */
 async function runOnPostgres(
-  runner: PgRunner,
+  client: PgClient,
   statements: WrittenStatement[],
   isPrepared: boolean,
 ): Promise<StatementResult[]> {
-  const { Query } = runner.Client ?? (runner.constructor as unknown as PgClient);
+  const { Query } = client.constructor;
   const whole = new Query('');
   let forgetAdded = (): void => undefined;
   whole.submit = (connection) => {
@@ -141,7 +145,7 @@ async function runOnPostgres(
     forgetAdded = sendTogether(connection, queries);
   };
   return new Promise((resolve, reject) => {
-    runner.query(whole, (error, results) => {
+    client.query(whole, (error, results) => {
       if (!error) return resolve([results].flat().map(resultOf));
       forgetAdded();
       reject(error);
@@ -174,12 +178,11 @@ async function runOnForeignPostgres(runner: PgPool, [statement]: [WrittenStateme
   return [resultOf(await runner.query<Row>(statement.text, statement.parameters))];
 }
 
-/** A pool or a connection of pg, a query, and a connection to the server, with what the types of pg leave out. */
-interface PgRunner {
-  Client?: PgClient;
+/** A client of pg, a query, and a connection to the server, with what the types of pg leave out. */
+interface PgClient {
+  constructor: { Query: new (text: string, parameters?: unknown[]) => PgQuery };
   query(query: PgQuery, callback: (error: Error | null, results: QueryResult<Row> | QueryResult<Row>[]) => void): void;
 }
-type PgClient = { Query: new (text: string, parameters?: unknown[]) => PgQuery };
 interface PgQuery {
   name: string;
   text: string;
