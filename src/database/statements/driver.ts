@@ -78,7 +78,7 @@ export async function runOnDriver(
   const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
   // An older pool of pg does not call back after a query that sends itself.
   if (isOwn && !queryRunner && isPostgres(dataSource))
-    return onConnection(dataSource, (connection) => run(connection as never, statements, isPrepared), () => false);
+    return onConnection(dataSource, (connection) => run(connection as never, statements, isPrepared));
   // The connection of the transaction, or the pool.
   const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
   if (isOwn) return run(runner as never, statements, isPrepared);
@@ -93,7 +93,7 @@ export async function runOnDriver(
 export async function onConnection<T>(
   dataSource: DataSource,
   work: (connection: object) => Promise<T>,
-  hasBegun: () => boolean,
+  hasBegun = () => false,
 ): Promise<T> {
   const pool = poolOf(dataSource);
   const connection =
