@@ -173,12 +173,12 @@ function sendTogether(connection: PgConnection, queries: PgQuery[]): () => void 
 
 const resultOf = ({ rows, rowCount }: QueryResult<Row>): StatementResult => ({ rows, affected: rowCount ?? 0 });
 
-/** An application's driver may be native, which has another protocol. */
+/** An application's driver may be pg-native, whose queries cannot be sent together. */
 async function runOnForeignPostgres(runner: PgPool, [statement]: [WrittenStatement]): Promise<StatementResult[]> {
   return [resultOf(await runner.query<Row>(statement.text, statement.parameters))];
 }
 
-/** A client of pg, a query, and a connection to the server, with what the types of pg leave out. */
+/** A client, a query and a connection of pg, with what its types leave out. The nightly stage `floors` runs them on the lowest version. */
 interface PgClient {
   constructor: { Query: new (text: string, parameters?: unknown[]) => PgQuery };
   query(query: PgQuery, callback: (error: Error | null, results: QueryResult<Row> | QueryResult<Row>[]) => void): void;

@@ -50,14 +50,14 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
   return result as StatementResult;
 }
 
-/** Runs statements as {@link inBareTransaction}. */
+/** Runs statements in one {@link inBareTransaction}. */
 export const runAlone = (dataSource: DataSource, statements: Statement[]): Promise<StatementResult[]> =>
   inBareTransaction(dataSource, (manager) => runTogether(manager, statements, true));
 
 /**
  * Runs `work` in a transaction at READ COMMITTED, which is not repeated after a deadlock. All of its statements must be run by
  * functions of this file. A transaction of TypeORM costs a tenth of the processor time of a worker, so in a session of Usher's
- * own there is none.
+ * own there is none. Subscribers learn of its end as of one of TypeORM's.
  */
 export async function inBareTransaction<T>(
   dataSource: DataSource,
