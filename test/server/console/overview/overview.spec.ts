@@ -151,7 +151,7 @@ test('clients are sorted by their lost notifications, beside those of a week bef
   const [few, many, again] = [await usher.client(), await usher.client(), await usher.client()];
   await lose(few, 'few-1', now - MINUTE_MS);
   for (const n of [1, 2, 3]) await lose(many, `many-${n}`, now - 2 * HOUR_MS - n);
-  await lose(many, 'many-before-1', now - 7 * 24 * HOUR_MS + MINUTE_MS);
+  await lose(many, 'many-before-1', now - 7 * 24 * HOUR_MS - MINUTE_MS);
   await lose(many, 'many-long-ago', now - 9 * 24 * HOUR_MS);
   const resent = await lose(again, 'again-1', now - HOUR_MS);
   const { manager } = usher.dataSource;
