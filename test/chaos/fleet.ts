@@ -147,8 +147,8 @@ export class Fleet {
     const env = { ...bareEnvironment(), ...this.settings, USHER_ROLE: role, PORT: String(port) };
     const launch = (settings: Settings): ChildProcess => {
       // 0.2.0 signs with the clock of its own process, and the embedded database of a sole process has that process's clock.
-      const isRight = this.builds.length > 1 || role === 'all';
-      const clock = isRight ? [] : offBy(this.random.pick(CLOCKS_MS));
+      const hasRightClock = this.builds.length > 1 || role === 'all';
+      const clock = hasRightClock ? [] : offBy(this.random.pick(CLOCKS_MS));
       const args = [...clock, this.random.pick(this.builds)];
       return start(process.execPath, args, join(this.folder, `${name}.log`), { ...env, ...settings });
     };

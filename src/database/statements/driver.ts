@@ -88,7 +88,7 @@ export async function runOnDriver(
 
 /**
  * Runs a transaction on a connection of the pool. If it fails, it is rolled back before this rejects, because what follows may
- * need its locks. `hasBegun`: whether it was begun, as a sole statement is not.
+ * need its locks. `hasBegun`: whether START TRANSACTION was sent, which a sole statement does not need.
  */
 export async function onConnection<T>(
   dataSource: DataSource,
@@ -153,7 +153,7 @@ async function runOnPostgres(
   });
 }
 
-/** Returns what to call after an error: it is then unknown which of them were prepared. */
+/** Sends them with one Sync. Returns what to call after an error, because it is then unknown which of them were prepared. */
 function sendTogether(connection: PgConnection, queries: PgQuery[]): () => void {
   const session = sessionOf(connection);
   const { parsedStatements: prepared } = session;
@@ -200,7 +200,7 @@ interface PgConnection {
 
 const sessions = new WeakMap<PgConnection, PgConnection>();
 
-/** The connection for queries of which none ends with a Sync of its own. It has the statements that were prepared by them. */
+/** The connection for queries that share one Sync: their own does nothing. It keeps the statements that they have prepared. */
 function sessionOf(connection: PgConnection): PgConnection {
   let session = sessions.get(connection);
   if (!session) {

@@ -57,7 +57,7 @@ export const runAlone = (dataSource: DataSource, statements: Statement[]): Promi
 /**
  * Runs `work` in a transaction at READ COMMITTED, which is not repeated after a deadlock. All of its statements must be run by
  * functions of this file. A transaction of TypeORM costs a tenth of the processor time of a worker, so in a session of Usher's
- * own there is none. Subscribers learn of its end as of one of TypeORM's.
+ * own there is none. Subscribers learn of its end as they do with TypeORM.
  */
 export async function inBareTransaction<T>(
   dataSource: DataSource,

@@ -6,7 +6,7 @@ import { TestUsher } from '../../support/usher.js';
 let usher: TestUsher;
 
 beforeAll(async () => {
-  // One connection, so that what a failed statement has prepared would be met by the next one.
+  // One connection, so that the next statement meets what a failed one has prepared.
   usher = await TestUsher.start({ DATABASE_POOL: '1' });
 });
 afterAll(() => usher.stop());
