@@ -161,6 +161,9 @@ const POSTGRES = {
 
 export type Dialect = typeof POSTGRES;
 
+/** 2^64 - 1. */
+const LARGEST_INTEGER = '18446744073709551615';
+
 const MYSQL: Dialect = {
   now: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000",
   // Usher's sessions are at READ COMMITTED.
@@ -186,9 +189,10 @@ const MYSQL: Dialect = {
   },
   byIndex: (name) => `FORCE INDEX (${name})`,
   orderBy: (_equal, others) => others,
+  // The sum exceeds the largest integer if the counts differ. A subquery that fails costs the server three times as much.
   check: {
-    changed: (count) => `SELECT IF(ROW_COUNT() = ${count}, 1, (SELECT 1 UNION SELECT 2))`,
-    found: (count) => `SELECT IF(FOUND_ROWS() = ${count}, 1, (SELECT 1 UNION SELECT 2))`,
+    changed: (count) => `SELECT ${LARGEST_INTEGER} + (ROW_COUNT() <> ${count})`,
+    found: (count) => `SELECT ${LARGEST_INTEGER} + (FOUND_ROWS() <> ${count})`,
   },
   rowsOfFirst: null,
   lock: (_table, against) => (against ? 'LOCK IN SHARE MODE' : 'FOR UPDATE'),

@@ -157,7 +157,7 @@ export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'
 /** Null where a statement found or changed another number of rows than it must; any other error is thrown again. */
 export function nullForOtherCount(error: unknown): null {
   // MySQL reports a key that exists instead of leaving the row out.
-  if (['ER_SUBQUERY_NO_1_ROW', '22P02'].includes(codeOf(error)) || isDuplicate(error)) return null;
+  if (['ER_DATA_OUT_OF_RANGE', '22P02'].includes(codeOf(error)) || isDuplicate(error)) return null;
   throw error;
 }
 
