@@ -5,7 +5,8 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { atEnd } from './cleanup.js';
 
-const PROBE = ['--import', new URL('cpu-probe.mjs', import.meta.url).href];
+/** With the flag of `npm start`, for all of them. */
+const PROBE = ['--no-memory-reducer', '--import', new URL('cpu-probe.mjs', import.meta.url).href];
 const READY = /(http:\/\/127\.0\.0\.1:\d+)/;
 
 /** Processor time in microseconds, user and system, and resident memory in bytes. */
