@@ -81,9 +81,7 @@ export async function runOnDriver(
     return onConnection(dataSource, (connection) => run(connection as never, statements, isPrepared));
   // The connection of the transaction, or the pool.
   const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
-  if (isOwn) return run(runner as never, statements, isPrepared);
-  const runOne = isPostgres(dataSource) ? runOnForeignPostgres : runOnMysql;
-  return oneByOne(statements, (statement) => runOne(runner as never, [statement]));
+  return isOwn ? run(runner as never, statements, isPrepared) : oneByOne(dataSource, runner, statements);
 }
 
 /**
@@ -118,12 +116,11 @@ function rollback(dataSource: DataSource, connection: object, hasBegun: boolean)
   return runOnPostgres(connection as never, [hasBegun ? statement : { ...statement, text: '' }], false);
 }
 
-async function oneByOne(
-  statements: WrittenStatement[],
-  run: (statement: WrittenStatement) => Promise<StatementResult[]>,
-): Promise<StatementResult[]> {
+/** On the driver of an application, which may refuse several statements in one text. */
+async function oneByOne(source: DataSource, runner: object, all: WrittenStatement[]): Promise<StatementResult[]> {
+  const run = isPostgres(source) ? runOnForeignPostgres : runOnMysql;
   const results: StatementResult[] = [];
-  for (const statement of statements) results.push(...(await run(statement)));
+  for (const statement of all) results.push(...(await run(runner as never, [statement])));
   return results;
 }
 
