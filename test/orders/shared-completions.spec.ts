@@ -71,7 +71,13 @@ test('a completion that gets a problem does not fail the others', async () => {
     [repeated!, 'second'],
     [pending[2]!, 'e'],
   ]);
-  expect(answers).toEqual(['a', 404, 'c', 409, 'earlier', 422, 'first', 'first', 409, 'e']);
+  // Requests that cannot share a transaction run beside each other, so any of the three can be the first.
+  const ofRepeated = answers.splice(6, 3);
+  expect([
+    ['first', 'first', 409],
+    [409, 409, 'second'],
+  ]).toContainEqual(ofRepeated);
+  expect(answers).toEqual(['a', 404, 'c', 409, 'earlier', 422, 'e']);
   expect(await statusOf(pending[3]!)).toBe('PENDING');
   expect(await usher.webhooks.find(withoutUrl)).toEqual([]);
   for (const key of [pending[0]!, pending[1]!, pending[2]!, completed!, repeated!]) {
