@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { atEnd } from './cleanup.js';
 
-/** With the flag of `npm start`, for all of them. */
+/** Of every measured process. It has the flag of `npm start`. */
 const PROBE = ['--no-memory-reducer', '--import', new URL('cpu-probe.mjs', import.meta.url).href];
 const READY = /(http:\/\/127\.0\.0\.1:\d+)/;
 

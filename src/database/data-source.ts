@@ -189,7 +189,7 @@ const MYSQL: Dialect = {
   },
   byIndex: (name) => `FORCE INDEX (${name})`,
   orderBy: (_equal, others) => others,
-  // The sum exceeds the largest integer if the counts differ. A subquery instead costs the server three times as much.
+  // The sum exceeds the largest integer if the counts differ. A subquery in its place costs the server three times as much.
   check: {
     changed: (count) => `SELECT ${LARGEST_INTEGER} + (ROW_COUNT() <> ${count})`,
     found: (count) => `SELECT ${LARGEST_INTEGER} + (FOUND_ROWS() <> ${count})`,

@@ -14,7 +14,7 @@ function expectOneLine({ code, stdout, stderr }: Ended, ...wanted: (string | Reg
 }
 
 /** Without the warning of a first retry run, which is made before the process listens if a run is due then. */
-const ERRORS = { LOG_LEVEL: 'error' };
+const ERRORS_ONLY = { LOG_LEVEL: 'error' };
 const KEYS = { USHER_MASTER_KEYS: `k:${randomBytes(32).toString('base64')}`, OPS_USER: 'o', OPS_PASSWORD: 'p' };
 
 let backend: Backend;
@@ -49,9 +49,9 @@ describe('an address to listen on', () => {
 
   test('that is in use', async () => {
     const port = String((taken.address() as AddressInfo).port);
-    const ended = await failedStart({ ...backend.settings, ...ERRORS, PORT: port });
+    const ended = await failedStart({ ...backend.settings, ...ERRORS_ONLY, PORT: port });
     expectOneLine(ended, `port ${port} on 127.0.0.1 is in use; stop the process that listens there or set PORT`);
-    const second = await failedStart({ ...backend.settings, ...ERRORS, OPS_PORT: port });
+    const second = await failedStart({ ...backend.settings, ...ERRORS_ONLY, OPS_PORT: port });
     expectOneLine(second, `port ${port} on 127.0.0.1 is in use; stop the process that listens there or set OPS_PORT`);
     // A failed start must not create the first client, because its secret is shown only once.
     const { stdout } = await usher(backend.settings, ['client', 'list', '--json']);
@@ -60,7 +60,7 @@ describe('an address to listen on', () => {
 
   test('that is not an address of this machine', async () => {
     const own = await createBackend();
-    const ended = await failedStart({ ...KEYS, ...own.settings, ...ERRORS, HOST: '192.0.2.1' });
+    const ended = await failedStart({ ...KEYS, ...own.settings, ...ERRORS_ONLY, HOST: '192.0.2.1' });
     expectOneLine(ended, '192.0.2.1 is not an address of this machine; correct HOST');
     await own.drop();
   });
