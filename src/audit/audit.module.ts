@@ -52,7 +52,7 @@ export class AuditLog {
     const { action, subject, actor, address } = event;
     // A Notify URL may contain a token, and logs are read by more people than the audit.
     const { from: _, to: __, ...detail } = event.detail;
-    const log = (): void => this.logger.log(new LogLine({ event: action, subject, actor, address, ...detail }));
+    const log = (): void => this.logger.log(new LogLine({ ...detail, event: action, subject, actor, address }));
     if (manager) this.afterCommit.do(manager, log);
     else log();
   }

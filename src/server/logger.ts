@@ -119,7 +119,7 @@ export class NestLogger implements LoggerService {
       const shown = NEST_NOISE[level]?.has(context) ? 'debug' : level;
       if (message instanceof Error) this.logger[shown](message.stack ?? message.message);
       else if (typeof message === 'object' && message !== null)
-        (context === AUDIT_CONTEXT ? this.audit : this.logger)[shown]({ context, ...message });
+        (context === AUDIT_CONTEXT ? this.audit : this.logger)[shown]({ ...message, context });
       else this.logger[shown]({ context }, String(message));
     };
   }

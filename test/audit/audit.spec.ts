@@ -176,6 +176,22 @@ test('the audit is logged at every level but silent', async () => {
   }
 });
 
+test('no detail replaces the event, the actor, the subject or the context of a line', async () => {
+  const detail = { event: 'x', actor: 'operator:bob', subject: 'client:x', address: '10.0.0.9' };
+  await audit.record({ action: 'list.exported', actor: { name: 'operator:ada', address: null }, detail });
+  expect(auditLines(log).at(-1)).toEqual({
+    event: 'list.exported',
+    actor: 'operator:ada',
+    subject: null,
+    address: null,
+  });
+  let text = '';
+  const output = { write: (line: string) => void (text += line) };
+  const options = { logLevel: 'info', environment: 'production', tracing: false } as const;
+  new NestLogger(await createLogger(options, output)).log({ event: 'e', context: 'http' }, 'audit');
+  expect(JSON.parse(text)).toMatchObject({ event: 'e', context: 'audit' });
+});
+
 describe('usher audit list', () => {
   const list = (...args: string[]) => usherJson<Record<string, unknown>[]>(usher.settings, ['audit', 'list', ...args]);
 
