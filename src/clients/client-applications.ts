@@ -48,10 +48,10 @@ export class ClientApplications {
     if (unknown !== undefined) throw unprocessable(`${unknown} is not a grant; use ${GRANT_TYPES.join(', ')}`);
   }
 
-  /** Like {@link check}; 422 also if the grants do not fit the redirect URIs. */
-  checkTogether(change: { redirectUris: string[]; grantTypes: GrantType[] }): void {
+  /** Like {@link check}; 422 also for values that do not go together. */
+  checkTogether(change: ApplicationChange & { redirectUris: string[]; grantTypes: GrantType[] }): void {
     this.check(change);
-    checkGrants(change.grantTypes, change.redirectUris);
+    checkFit(change);
   }
 
   /** 404 for an unknown client, 422 for values that are invalid or do not go together. */
@@ -60,9 +60,9 @@ export class ClientApplications {
     const client = await this.clients.get(clientId);
     const known = await this.find(clientId);
     const redirectUris = change.redirectUris ?? known?.redirectUris ?? [];
-    const isTrusted = change.isTrusted ?? known?.isTrusted ?? false;
+    const isTrusted = (change.isTrusted ?? known?.isTrusted ?? false) && redirectUris.length > 0;
     const grantTypes = grantsOf(client, change);
-    checkGrants(grantTypes, redirectUris);
+    checkFit({ ...change, grantTypes, redirectUris });
     await inTransaction(this.dataSource, async (manager) => {
       await manager.update(Client, { id: clientId }, { grantTypes });
       await manager.delete(ClientApplication, { clientId });
@@ -89,8 +89,12 @@ function grantsOf(client: Client, { redirectUris = [], grantTypes }: Application
   return [...new Set(grantTypes ?? [...client.grantTypes, ...added])];
 }
 
-function checkGrants(grantTypes: GrantType[], redirectUris: string[]): void {
+type WholeApplication = Parameters<ClientApplications['checkTogether']>[0];
+
+function checkFit({ grantTypes, redirectUris, isTrusted }: WholeApplication): void {
   if (grantTypes.length === 0) throw unprocessable(`a client needs a grant; use ${GRANT_TYPES.join(', ')}`);
   if (grantTypes.includes('authorization_code') && redirectUris.length === 0)
     throw unprocessable('authorization_code needs a redirect URI; add one (--redirect-uri)');
+  if (isTrusted && redirectUris.length === 0)
+    throw unprocessable('only a client with a redirect URI can be trusted; add one (--redirect-uri)');
 }

@@ -14,6 +14,21 @@ const RARE_CURRENCIES = 'BOV CHE CHW CLF COU MXV USN UYI UYW VED XAD XAG XAU XBA
 );
 const CURRENCIES = new Set([...Intl.supportedValuesOf('currency'), ...RARE_CURRENCIES]);
 
+/** By the number of their decimals in ISO 4217, the currencies that have another number than two. */
+const DECIMALS = Object.entries({
+  0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+  3: 'BHD IQD JOD KWD LYD OMR TND',
+  4: 'CLF UYW',
+});
+
+/** An amount for people, such as `42.00` for 4200 in MYR and `4200` in JPY. `amount`: a whole number of minor units. */
+export function shownAmount(amount: number | bigint, currencyCode: string): string {
+  const decimals = Number(DECIMALS.find(([, codes]) => codes.includes(currencyCode))?.[0] ?? 2);
+  return String(amount)
+    .padStart(decimals + 1, '0')
+    .replace(new RegExp(`(?=.{${decimals}}$)(?!$)`), '.');
+}
+
 /** Usher neither converts nor compares amounts (docs/internals/decisions.md). */
 const cents = z
   .int('must be a whole number from 0 to 9007199254740991, in the minor unit of the currency (cents for MYR)')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { shownAmount } from '../../src/orders/movie-order.js';
 import { TestReceiver } from '../support/receiver.js';
 import { TestUsher } from '../support/usher.js';
 
@@ -37,6 +38,17 @@ test.each([
   expect((await client.call('GET', `/movie-orders/${key}`)).body).toMatchObject(amounts);
   const [arrival] = await receiver.waitFor(key);
   expect(JSON.parse(arrival!.rawBody.toString())).toMatchObject({ data: amounts });
+});
+
+test.each([
+  [4200, 'MYR', '42.00'],
+  [5, 'MYR', '0.05'],
+  [2000, 'JPY', '2000'],
+  [4450, 'KWD', '4.450'],
+  [12345, 'CLF', '1.2345'],
+  [123456789012345678901n, 'IDR', '1234567890123456789.01'],
+])('people read %s %s as %s', (amount, currencyCode, shown) => {
+  expect(shownAmount(amount, currencyCode)).toBe(shown);
 });
 
 test.each([[-1], [0.5], ['4200'], [Number.MAX_SAFE_INTEGER + 1]])('an amount of %j is refused', async (amount) => {

@@ -119,6 +119,11 @@ test('an operator sets the contact, the grants and the redirect URIs', async () 
   expect((await usher.clients.get(id)).grantTypes).toEqual(['authorization_code']);
   const refused = await pages.post(`/ops/clients/${id}/application`, { ...application, redirectUris: '' });
   expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('needs a redirect URI')]);
+  const trusted = await pages.post(`/ops/clients/${id}/application`, {
+    'grant.client_credentials': 'yes',
+    isTrusted: 'yes',
+  });
+  expect([trusted.status, trusted.text]).toEqual([422, expect.stringContaining('Only a client with a redirect URI')]);
 });
 
 test('an operator rotates the secret: the new one is shown once, both are valid, and the old one is ended on request', async () => {
