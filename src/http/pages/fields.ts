@@ -4,9 +4,12 @@ import { parseDuration } from '../../values/duration.js';
 /** Texts by their names, such as the fields of a form or of an address. */
 export type Texts = Record<string, string>;
 
+export const withoutEmpty = (fields: Texts): Texts =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
+
 /** The address of a page with these fields. Empty ones are left out. */
 export function hrefOf(path: string, fields: Texts) {
-  const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''));
+  const query = new URLSearchParams(withoutEmpty(fields));
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
@@ -209,7 +212,7 @@ const TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?))
 function momentOf(text: string, now: number) {
   const ago = parseDuration(text);
   // The time changes only every five seconds, so that the count of a list can be cached.
-  if (ago !== null) return now - (now % 5_000) - ago;
+  if (ago !== null) return Math.max(1, now - (now % 5_000) - ago);
   const [, day = '', clock = '00:00', zone = 'Z'] = TIME.exec(text) ?? [];
   // Date.parse takes 31 February as one in March.
   const isReal = new Date(Date.parse(`${day}T00:00Z`) || 0).toISOString().startsWith(`${day}T`);

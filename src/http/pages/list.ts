@@ -8,9 +8,11 @@ import {
   isSearchable,
   readFilter,
   type Texts,
+  withoutEmpty,
 } from './fields.js';
 import { badRequest } from '../problem.js';
-import { type Columns, notice, table, type WholeColumn, wholeColumns } from './parts.js';
+import { timeOfId } from '../../values/identifier.js';
+import { type Columns, notice, table, time, type WholeColumn, wholeColumns } from './parts.js';
 import { type Action, type Page, type Visit } from './site.js';
 
 const PAGE_SIZE = 50;
@@ -19,6 +21,8 @@ export const MAX_COUNTED = 10_000;
 /** The rows of a file, and how many of them are read at once. */
 const MAX_EXPORTED = 100_000;
 const EXPORTED_AT_ONCE = 1_000;
+/** Where few rows match, a read ends early, so the reads are bounded too. */
+const MAX_READS = 200;
 
 const shownNumber = (count: number) => count.toLocaleString('en');
 
@@ -75,8 +79,6 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   orders?: string[];
   /** The texts for an empty list, and for a filter that matches nothing. */
   nothing: [empty: string, unfitting: string];
-  /** What to do after a search that ended early. */
-  cut?(next: string): Html;
   /** Above the filter. */
   above?(visit: Visit, filter: Read): Shown | Promise<Shown>;
   /** Above and below the table, with the rows of this page. */
@@ -117,8 +119,8 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
       </div>
       ${isUnsorted && notice('warning', TOO_LONG)}
       ${(rows.length > 0 || !isCut) && table(columns, rows, nothing[isFirst ? 0 : 1], head)}
-      ${isCut && next && list.cut?.(next)} ${pager(href, after, trail.split(' ').filter(Boolean), next, isCut)}
-      ${await list.under?.(visit, filter, rows)}`;
+      ${isCut && next && notice('warning', cutAt(next))}
+      ${pager(href, after, trail.split(' ').filter(Boolean), next, isCut)} ${await list.under?.(visit, filter, rows)}`;
   }
 
   /** `isUnsorted`: the list is too long for the order that was asked for. */
@@ -147,13 +149,14 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
       const isFaulty = hasFault(filter);
       const body = html`${await list.above?.(visit, filter)} ${filterForm(path, fields, filter, visit.clientId)}
       ${list.hint?.(filter)} ${!isFaulty && (await content(visit, filter, input))}`;
-      return { title, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
+      const isShownAgain = isFaulty || visit.refusal !== null;
+      return { title, body, isLive: isLive && !isShownAgain && !input.after, ...(isFaulty && { status: 400 }) };
     },
     async file(visit) {
       const filter = await filterOf(visit.query, visit);
       if (hasFault(filter)) throw badRequest('the filter is invalid; open the list to see why');
       const read = (after: string | null) => list.read(filter, { after, most: EXPORTED_AT_ONCE, order: null }, visit);
-      return csvLines(columnsFor(visit), read);
+      return { filter: withoutEmpty(filter.given), lines: csvLines(columnsFor(visit), read) };
     },
   };
 }
@@ -183,6 +186,11 @@ const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>) =>
 
 const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sorted by this column. Give a narrower filter.`;
 
+/** Where a condition has no index, a search ends after a bounded number of rows. `next`: an id, which begins with its time. */
+const cutAt = (next: string) =>
+  html`No index covers this filter, so the search stopped at ${time(timeOfId(next))}. Older rows may match; continue
+  with “Search further”, or give a narrower filter.`;
+
 function counted(noun: string, count: Count | null) {
   if (count === null) return `${noun}s`;
   const text = `${shownNumber(count.count)} ${noun}${count.count === 1 ? '' : 's'}`;
@@ -204,7 +212,7 @@ function pager(href: (more: Texts) => string, after: string, trail: string[], ne
   </nav>`;
 }
 
-/** The lines of a CSV file (RFC 4180): the columns that have values, and at most 100,000 rows; the last line says if there are more. */
+/** The lines of a CSV file (RFC 4180): the columns that have values, and at most 100,000 rows. The last line says if there may be more. */
 async function* csvLines<Row>(
   columns: Columns<Row>,
   read: (after: string | null) => Promise<Found<Row>>,
@@ -213,8 +221,10 @@ async function* csvLines<Row>(
   yield line(shown.map(({ name }) => name));
   let count = 0;
   let after: string | null = null;
+  let reads = 0;
   do {
-    if (count >= MAX_EXPORTED) return void (yield line([`The file ends after ${count} rows. Give a narrower filter.`]));
+    if (count >= MAX_EXPORTED || reads++ === MAX_READS)
+      return void (yield line([`The file ends after ${count} rows. Give a narrower filter.`]));
     const { rows, next }: Found<Row> = await read(after);
     yield rows.map((row) => line(shown.map((column) => cell(column, row)))).join('');
     count += rows.length;

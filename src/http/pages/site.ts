@@ -34,8 +34,8 @@ export interface Page<Subject = unknown> {
   show(visit: Visit, subject: Subject): View | string | Promise<View | string>;
   /** By name, which is also the last part of the address that the form is posted to. */
   actions?: Record<string, Action<Subject>>;
-  /** The lines of the file at the address of the page with `.csv` behind it. */
-  file?(visit: Visit): Promise<AsyncIterable<string>>;
+  /** The lines of the file at the address of the page with `.csv` behind it, and the filter that they match. */
+  file?(visit: Visit): Promise<{ filter: Texts; lines: AsyncIterable<string> }>;
   /** What the page says after an action of another page, by the action's name. */
   notices?: Texts;
 }
@@ -141,7 +141,7 @@ export class Visit {
 
   /**
    * The form of an action of this page; null for a viewer who may not send it. After a refusal its fields have what was
-   * given, except for passwords, and the fault. `of`: the row that it belongs to. `id`: for fields outside of the form.
+   * given, except for passwords, and the fault. `of`: the row that it belongs to. `id`: for fields outside of the form, and for one of several.
    */
   form(name: string, of: unknown = this.subject, id?: string) {
     const action = this.page.actions?.[name];
@@ -178,7 +178,7 @@ export class Visit {
       if (action.confirm !== undefined && given.confirmed !== 'yes') throw unprocessable('tick the box to confirm');
       await this.checkSeen(action, given[SEEN_FIELD]);
       isNew = !form || (await this.sentForms.use(form));
-      if (!isNew) throw conflict('this form was sent before; the page shows what it did');
+      if (!isNew) throw conflict(SENT_BEFORE);
       const answer = await action.answer?.(given, this);
       if (form && typeof answer === 'object' && (answer.status ?? 0) >= 400) await this.sentForms.release(form);
       if (answer !== undefined) return answer;
@@ -206,8 +206,9 @@ export class Visit {
   notices() {
     if (this.result) return this.result;
     if (this.refusal) {
-      const fault = faultText(this.refusal.problem);
-      return notice('bad', this.viewer ? `Nothing was changed. ${fault}` : fault);
+      const { problem } = this.refusal;
+      const fault = faultText(problem);
+      return notice('bad', this.viewer && problem.detail !== SENT_BEFORE ? `Nothing was changed. ${fault}` : fault);
     }
     const { done: name = '' } = this.query;
     const { notices = {}, actions = {} } = this.page;
@@ -227,6 +228,9 @@ const seenIn = (parts: FormPart[]) =>
   );
 
 export const addressOf = (path: string, name: string, { at = name }: Action) => (at === '' ? path : `${path}/${at}`);
+
+const SENT_BEFORE =
+  'this form was sent before, and may still be at work; see below what it has done; replace a secret that you did not see';
 
 /** What a person can correct in a form. Everything else is an error of its own page. */
 const CORRECTABLE = [400, 409, 422, 429];

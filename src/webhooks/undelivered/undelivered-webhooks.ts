@@ -63,18 +63,8 @@ export class UndeliveredWebhooks {
    * {@link UndeliveredQuery}; 400 if it is invalid.
    */
   async *pages(holder: Holder, query: unknown = {}): AsyncGenerator<UndeliveredNotification[], void> {
-    const { cursor = '', limit = Infinity } = validated(UndeliveredQuery, query, 'query');
-    // The cost does not depend on what was delivered.
-    const which = (['FAILED', 'PENDING'] as const).map((status) => ({ ...holder, status }));
-    let left = limit;
-    for (let after = cursor; left > 0;) {
-      const ids = await webhookIds(this.dataSource, which, { after, most: PAGE });
-      const rows = (await this.read(ids)).slice(0, left);
-      if (rows.length > 0) yield await this.signed(holder.clientId, rows);
-      if (ids.length < PAGE) return;
-      left -= rows.length;
-      after = ids.at(-1) ?? after;
-    }
+    for await (const rows of undeliveredRows(this.dataSource, holder, query))
+      yield await this.signed(holder.clientId, rows);
   }
 
   /** One page of them, 50 by default and at most 100. */
@@ -88,19 +78,45 @@ export class UndeliveredWebhooks {
   private async signed(clientId: string, rows: Row[]): Promise<UndeliveredNotification[]> {
     const secret = await this.secrets.of(clientId);
     return rows.map(({ id, attempts, notify_url: url, body, now }) => {
-      const unsigned = { id: String(id), attempt: Number(attempts), url: String(url), body: Buffer.from(String(body)) };
+      const unsigned = {
+        id: String(id),
+        attempt: Number(attempts) || 1,
+        url: String(url),
+        body: Buffer.from(String(body)),
+      };
       return { headers: signedRequest(secret, unsigned, Number(now)).headers, body: String(body) };
     });
   }
+}
 
-  /** Leaves out what was delivered meanwhile, and what has a newer, pending or delivered webhook of its reference. */
-  private async read(ids: string[]): Promise<Row[]> {
-    if (ids.length === 0) return [];
-    const webhooks = tableOf(this.dataSource, Webhook);
-    const { isOneOf, now } = dialectOf(this.dataSource);
-    const { rows } = await runSql(
-      this.dataSource,
-      (parameter) => `
+/** The rows of {@link UndeliveredWebhooks.pages}, which are not signed: also for a client without a secret. */
+export async function* undeliveredRows(
+  dataSource: DataSource,
+  holder: Holder,
+  query: unknown,
+): AsyncGenerator<Row[], void> {
+  const { cursor = '', limit = Infinity } = validated(UndeliveredQuery, query, 'query');
+  // The cost does not depend on what was delivered.
+  const which = (['FAILED', 'PENDING'] as const).map((status) => ({ ...holder, status }));
+  let left = limit;
+  for (let after = cursor; left > 0;) {
+    const ids = await webhookIds(dataSource, which, { after, most: PAGE });
+    const rows = (await stillUndelivered(dataSource, ids)).slice(0, left);
+    if (rows.length > 0) yield rows;
+    if (ids.length < PAGE) return;
+    left -= rows.length;
+    after = ids.at(-1) ?? after;
+  }
+}
+
+/** Leaves out what was delivered meanwhile, and what has a newer, pending or delivered webhook of its reference. */
+async function stillUndelivered(dataSource: DataSource, ids: string[]): Promise<Row[]> {
+  if (ids.length === 0) return [];
+  const webhooks = tableOf(dataSource, Webhook);
+  const { isOneOf, now } = dialectOf(dataSource);
+  const { rows } = await runSql(
+    dataSource,
+    (parameter) => `
         SELECT w.id, w.attempts, w.notify_url, w.body, ${now} AS now FROM ${webhooks} w
         WHERE w.id ${isOneOf(parameter, ids)} AND w.purged_at IS NULL
           AND (w.status = 'PENDING' OR (w.status = 'FAILED' AND NOT EXISTS (
@@ -108,7 +124,6 @@ export class UndeliveredWebhooks {
             WHERE l.reference_id = w.reference_id AND l.event_type = w.event_type AND l.id <> w.id
               AND (l.live_key IS NOT NULL OR l.id > w.id))))
         ORDER BY w.id`,
-    );
-    return rows;
-  }
+  );
+  return rows;
 }

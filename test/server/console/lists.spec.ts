@@ -60,6 +60,9 @@ test('a saved file has exactly the rows that match the filter, no cell that a sp
   expect((await file('/ops/clients.csv?q=hyperlink')).lines[1]).toMatch(/^"'=HYPERLINK\(""https/);
   const [event] = await usher.running.app.get(AuditLog, { strict: false }).list({ action: 'list.exported', limit: 1 });
   expect(event).toMatchObject({ actor: 'operator:ops', detail: { list: 'clients', q: 'hyperlink' } });
+  await file('/ops/clients.csv?q=house&list=audit&event=client.disabled&context=http');
+  const [forged] = await usher.running.app.get(AuditLog, { strict: false }).list({ action: 'list.exported', limit: 1 });
+  expect(forged?.detail).toEqual({ list: 'clients', q: 'house' });
   expect((await file('/ops/audit.csv?since=never')).status).toBe(400);
 });
 

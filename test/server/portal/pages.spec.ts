@@ -138,7 +138,7 @@ describe('in its portal a client', () => {
     await browser.post('/portal/settings/test', {}, { page: '/portal/settings' });
     await browser.post('/portal/settings/certify', {}, { page: '/portal/settings' });
     const { text } = await browser.get('/portal/record');
-    const acts = ['signed in at the portal', 'set a contact', 'tested a client', 'certified a client'];
+    const acts = ['signed in at the portal', 'set a contact', 'tested a client', 'ran a certification'];
     for (const shown of [...acts, '127.0.0.1']) expect(text).toContain(shown);
   });
 });

@@ -1,9 +1,17 @@
 import { AUDIT_ACTIONS, type AuditAction, type AuditDetail } from '../../../audit/audit-event.entity.js';
 import { html } from '../../../http/html.js';
-import { ID, timeOfId } from '../../../values/identifier.js';
-import { choice, hrefOf, moment, MOMENT_HINT, searchField } from '../../../http/pages/fields.js';
+import { ID } from '../../../values/identifier.js';
+import {
+  choice,
+  hrefOf,
+  moment,
+  MOMENT_HINT,
+  readFilter,
+  searchField,
+  type Texts,
+} from '../../../http/pages/fields.js';
 import { listPage } from '../../../http/pages/list.js';
-import { type Column, notice, time } from '../../../http/pages/parts.js';
+import type { Column } from '../../../http/pages/parts.js';
 import { pagesWith } from '../../../http/pages/site.js';
 import { PORTAL_PATH } from '../../../portal/portal.js';
 import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
@@ -17,6 +25,7 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
   'client.notify-url-set': 'set a Notify URL',
   'client.contact-set': 'set a contact',
   'client.tokens-revoked': 'revoked all tokens of a client',
+  'client.certified': 'ran a certification',
   'client.erasure-started': 'began to erase a client',
   'client.authentication-failed': 'failed to authenticate as a client',
   'client.application-set': 'set grants and redirect URIs',
@@ -50,38 +59,37 @@ const actionWords = (action: AuditAction) =>
 
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
 
+const FIELDS = {
+  actor: searchField('Who'),
+  action: choice<AuditAction>('Action', CHOICES),
+  subject: searchField('To what'),
+  since: moment('Since'),
+  until: moment('Before'),
+};
+
 export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clients) => {
   /** Accepts a subject as it is recorded, the name or id of a client, or the id of a webhook. */
-  async function subjectOf(text: string) {
-    if (text.includes(':')) return text;
-    const [client, other] = await clients.search(text, 2);
-    return client && !other ? `client:${client.id}` : `webhook:${text}`;
+  async function filterOf(input: Texts) {
+    const filter = readFilter(FIELDS, input);
+    const { subject } = filter.values;
+    if (!subject || subject.includes(':')) return filter;
+    const [client, another] = await clients.search(subject, 2);
+    if (another) filter.faults.subject = 'Several clients have such a name. Give the id of one.';
+    filter.values.subject = client ? `client:${client.id}` : `webhook:${subject}`;
+    return filter;
   }
 
-  const criteriaOf = async (values: AuditCriteria) => ({
-    ...values,
-    subject: values.subject && (await subjectOf(values.subject)),
-  });
-
-  const counts = new CachedQueries(
-    async (values: AuditCriteria) => audit.count(await criteriaOf(values)),
-    SHORT_TIMEOUT_MS,
-  );
+  const counts = new CachedQueries((values: AuditCriteria) => audit.count(values), SHORT_TIMEOUT_MS);
 
   return [
     listPage({
       path: AUDIT_PATH,
       title: 'Audit',
       noun: 'event',
-      fields: {
-        actor: searchField('Who'),
-        action: choice<AuditAction>('Action', CHOICES),
-        subject: searchField('To what'),
-        since: moment('Since'),
-        until: moment('Before'),
-      },
+      fields: FIELDS,
+      filter: filterOf,
       hint: () => HINT,
-      read: async ({ values }, part) => audit.events(await audit.find(await criteriaOf(values), part)),
+      read: async ({ values }, part) => audit.events(await audit.find(values, part)),
       count: ({ values }) => counts.get(values),
       columns: {
         When: { time: 'createdAt' },
@@ -92,7 +100,6 @@ export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clie
         From: 'address',
       },
       nothing: [NOTHING, NOTHING],
-      cut,
     }),
     listPage({
       path: `${PORTAL_PATH}/record`,
@@ -104,7 +111,6 @@ export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clie
       count: null,
       columns: { When: { time: 'createdAt' }, 'Did what': ACTION, 'To what': 'subject', From: 'address' },
       nothing: ['Sign-ins and changes will be listed here.', ''],
-      cut,
     }),
   ];
 });
@@ -118,13 +124,6 @@ const HINT = html`<p class="hint">
 
 const NOTHING =
   'No event matches. Every change of clients, members, notifications, queues and operators is recorded here.';
-
-const cut = (next: string) =>
-  notice(
-    'warning',
-    html`The search stopped at the events of ${time(timeOfId(next))}. Older events may match; continue with “Search
-    further”, or give a narrower filter.`,
-  );
 
 function actorLink({ actor, names }: ListedEvent) {
   const name = names.get(actor);

@@ -1,15 +1,13 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { GRANT_TYPES, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
 import type { PortalLink } from '../../../clients/portal.entity.js';
-import { type HttpRequest, originOf } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
-import type { PortalLinks } from '../../../portal/portal.js';
-import { parseDuration, type Rate } from '../../../values/duration.js';
+import { shownAmount } from '../../../orders/movie-order.js';
+import type { Rate } from '../../../values/duration.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
-import { checkField, type FormPart, hiddenField, hrefOf, type Texts } from '../../../http/pages/fields.js';
-import { postForm } from '../../../http/pages/form.js';
-import type { Action, Visit } from '../../../http/pages/site.js';
+import { checkField, type FormPart, hrefOf, type Texts } from '../../../http/pages/fields.js';
+import type { Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
   copiedId,
@@ -21,11 +19,11 @@ import {
   table,
   time,
 } from '../../../http/pages/parts.js';
-import { clientPath, memberLink, orderLink } from '../frame/links.js';
+import { memberLink, orderLink } from '../frame/links.js';
 import { failureNotice } from '../overview/problems.js';
 import { listHref, notificationTable } from '../notifications/notification-list.js';
 import { healthTable, pausing } from '../receivers/receiver-parts.js';
-import type { ClientDetails } from './clients-data.js';
+import { type ClientDetails, MAX_COUNTED } from './clients-data.js';
 
 export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]) =>
   html`${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
@@ -99,7 +97,9 @@ export function summary(visit: Visit, { client, account, isTrusted, pending, lim
                 </div>`,
             )}`,
       Pending:
-        most === null ? `${pending}` : `${pending} of ${most} notifications; at the limit new orders are refused`,
+        most === null
+          ? `${pending}${pending === MAX_COUNTED ? ' or more' : ''}`
+          : `${pending} of ${most} notifications; at the limit new orders are refused`,
       'Token requests': rate(limits.tokenRateLimit),
       'New orders': rate(limits.orderRateLimit),
       'Wrong secrets': `${rate(limits.authFailureLimit)} from one address`,
@@ -131,7 +131,9 @@ export const ORDER_COLUMNS: Columns<ClientDetails['orders'][number]> = {
   Status: ({ status }) => status.toLowerCase(),
   Notification: ({ delivery }) =>
     delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
-  'To pay': { number: ({ payableAmount, currencyCode }) => `${(payableAmount / 100).toFixed(2)} ${currencyCode}` },
+  'To pay': {
+    number: ({ payableAmount, currencyCode }) => `${shownAmount(payableAmount, currencyCode)} ${currencyCode}`,
+  },
   Created: { time: 'createdAt' },
 };
 
@@ -202,46 +204,3 @@ export const applicationFields = (fields: Texts) => ({
   grantTypes: GRANT_TYPES.filter((grant) => fields[`grant.${grant}`] === 'yes'),
   isTrusted: fields.isTrusted === 'yes',
 });
-
-const MAKE = { button: 'Make a link', kind: 'primary' } as const;
-const MAY_CHANGE = 'Whoever opens it may also change the Notify URL, the contact and the secret';
-const VALID = { name: 'valid', label: 'Valid for', options: { '7d': '7 days', '24h': '24 hours', '1h': '1 hour' } };
-
-export const portalActions = (links: PortalLinks): Record<string, Action> => ({
-  'portal-link': {
-    ...MAKE,
-    fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
-    // The link is not stored, so only this answer shows it.
-    answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
-      const showsSecret = secret === 'yes';
-      const { url } = await links.create(clientId, {
-        mayChange: mayChange === 'yes',
-        showsSecret,
-        validMs: parseDuration(valid) ?? 0,
-        actor,
-      });
-      const { href } = new URL(url, originOf(request));
-      const body = html`${notice('warning', 'Copy the link now. It is not shown again.')}
-        <p>${copiedId(href)}</p>
-        <p>The first person who opens it is signed in${showsSecret && ' and sees the secret, once'}.</p>
-        <p><a class="button" href="${clientPath(clientId)}#portal">To the client</a></p>`;
-      return { title: 'Link to the portal', body };
-    },
-  },
-  'withdraw-link': {
-    button: 'Withdraw',
-    kind: 'danger',
-    fields: (id) => [hiddenField('link', id as string)],
-    done: 'The link is withdrawn, and the session that it opened has ended.',
-    run: ({ link = '' }, { id, actor }) => links.withdraw(id, link, actor),
-  },
-});
-
-/** The form beside a secret that was issued just now. */
-export const handOver = (request: HttpRequest, clientId: string) =>
-  html`<h2>Hand over the secret by a link, which shows it once</h2>
-    ${postForm(request, `${clientPath(clientId)}/portal-link`, MAKE, [
-      hiddenField('secret', 'yes'),
-      checkField('mayChange', MAY_CHANGE, true),
-      VALID,
-    ])}`;

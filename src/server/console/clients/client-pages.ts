@@ -1,4 +1,4 @@
-import type { AuditAction } from '../../../audit/audit-event.entity.js';
+import type { AuditAction, AuditDetail } from '../../../audit/audit-event.entity.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { ClientAccount } from '../../../account/client-account.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
@@ -8,6 +8,7 @@ import type { Html } from '../../../http/html.js';
 import { checkField, type Texts } from '../../../http/pages/fields.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
+import { hostOf } from '../../../values/urls/notify-url.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { PORTAL_PATH, PortalLinks } from '../../../portal/portal.js';
@@ -16,15 +17,9 @@ import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
 import { type Action, definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { type ClientDetails, ClientDetailsReader } from './clients-data.js';
-import {
-  applicationFields,
-  applicationParts,
-  CLIENT_FIELDS,
-  clientPage,
-  portalActions,
-  settingsPage,
-} from './client-page.js';
+import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage, settingsPage } from './client-page.js';
 import { issued } from './clients-pages.js';
+import { portalActions } from './portal-links.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
 export const clientPages = pagesWith(
@@ -66,7 +61,9 @@ export const clientPages = pagesWith(
         answer: async (_, visit) => {
           const client = await clients.get(visit.id);
           if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-          return tested('client.tested', visit, testOutcome(await tests.sendTo(client, client.notifyUrl)));
+          const result = await tests.sendTo(client, client.notifyUrl);
+          const detail = { host: hostOf(result.notifyUrl), outcome: result.outcome };
+          return tested('client.tested', visit, testOutcome(result), detail);
         },
       },
       contact: {
@@ -118,8 +115,8 @@ export const clientPages = pagesWith(
     }
 
     /** The page with the result of a test. It is not stored, so no other page shows it. */
-    async function tested(action: AuditAction, visit: Visit, result: Html) {
-      await audit.record({ action, subject: `client:${visit.id}`, actor: visit.actor });
+    async function tested(action: AuditAction, visit: Visit, result: Html, detail: AuditDetail) {
+      await audit.record({ action, subject: `client:${visit.id}`, actor: visit.actor, detail });
       return visit.show(result);
     }
 
@@ -193,8 +190,10 @@ export const clientPages = pagesWith(
           ...own(false),
           certify: {
             button: 'Certify the receiver',
-            answer: async (_, visit) =>
-              tested('client.certified', visit, certified(await certifications.run(visit.id))),
+            answer: async (_, visit) => {
+              const result = await certifications.run(visit.id);
+              return tested('client.certified', visit, certified(result), { passed: result.passed });
+            },
           },
         },
       }),

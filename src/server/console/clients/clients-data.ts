@@ -50,10 +50,13 @@ export class ClientDirectory {
 
   /** The client with this id, otherwise those with exactly this name, otherwise those whose name contains the text. */
   async search(text: string, most: number) {
-    const named = isSearchable(text) ? this.page(text, { after: null, most }) : { rows: [] };
-    const [known, { rows }] = await Promise.all([this.find(text), named]);
+    if (!isSearchable(text)) return [];
+    const [known, exact, { rows }] = await Promise.all([
+      this.find(text),
+      this.named(text).orderBy('client.id').limit(most).getMany(),
+      this.page(text, { after: null, most }),
+    ]);
     if (known) return [known];
-    const exact = rows.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
     return exact.length > 0 ? exact : rows;
   }
 
@@ -62,8 +65,9 @@ export class ClientDirectory {
     return findClient(this.dataSource.manager, id);
   }
 
-  isNamed(name: string) {
-    return this.found(null).where('LOWER(client.name) = LOWER(:name)', { name }).getExists();
+  /** The clients with exactly this name. */
+  named(name: string) {
+    return this.found(null).where('LOWER(client.name) = LOWER(:name)', { name });
   }
 
   /** The same part, with the time since when a receiver of the client fails, and the time of its newest notification. */
@@ -97,7 +101,7 @@ export class ClientDirectory {
 const RECENT = 10;
 const MAX_MEMBERS = 50;
 /** How many pending notifications are counted at most where their number has no limit. */
-const MAX_COUNTED = 10_000;
+export const MAX_COUNTED = 10_000;
 
 export type ClientDetails = Awaited<ReturnType<ClientDetailsReader['read']>>;
 

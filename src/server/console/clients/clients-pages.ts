@@ -14,7 +14,8 @@ import { faultText, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './clients-data.js';
-import { type Application, applicationFields, applicationParts, CLIENT_FIELDS, handOver } from './client-page.js';
+import { type Application, applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
+import { handOver } from './portal-links.js';
 import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';
@@ -38,7 +39,7 @@ export const clientsPages = pagesWith(
         contact: () => contact && clients.checkContact(contact),
         redirectUris: () => applications.checkTogether(application),
       });
-      if (fields.isSameName !== 'yes' && (await directory.isNamed(name))) faults.name ??= SAME_NAME;
+      if (fields.isSameName !== 'yes' && (await directory.named(name).getExists())) faults.name ??= SAME_NAME;
       if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
       const { actor, request } = visit;
       const { environment, publicUrl } = app.get<ResolvedOptions>(USHER_OPTIONS);

@@ -1,4 +1,4 @@
-import type { Texts } from '../../../http/pages/fields.js';
+import { hrefOf, type Texts } from '../../../http/pages/fields.js';
 import { html } from '../../../http/html.js';
 import type { Quantile } from '../../../webhooks/figures/delivery-figure.entity.js';
 import { type Figures, figuresOf, type Sums } from '../../../webhooks/figures/delivery-figures.js';
@@ -53,12 +53,12 @@ export const rangeOf = ({ range }: Texts) => RANGES.find(({ key }) => key === ra
 export const inHours = (range: Range) =>
   range.periodMs < HOUR_MS ? { ...range, periodMs: HOUR_MS, periods: 2 } : range;
 
-export const rangeLinks = (path: string, current: Range) =>
+export const rangeLinks = (path: string, current: Range, filter: Texts = {}) =>
   html`<nav class="actions" aria-label="Range">
     ${RANGES.map((range) =>
       range === current
         ? html`<strong aria-current="true">${range.name}</strong>`
-        : html`<a href="${path}?range=${range.key}">${range.name}</a>`,
+        : html`<a href="${hrefOf(path, { ...filter, range: range.key })}">${range.name}</a>`,
     )}
   </nav>`;
 

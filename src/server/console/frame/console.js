@@ -33,12 +33,18 @@
     setTimeout(() => (button.textContent = label), 1500);
   });
 
+  // A second click would lose the answer to the first one, such as a new secret. Back in the page, the form can be sent again.
+  const allowSending = (isAllowed, form) => all('button', form).forEach((button) => (button.disabled = !isAllowed));
+  document.addEventListener('submit', ({ target }) => target.method === 'post' && allowSending(false, target));
+  addEventListener('pageshow', () => allowSending(true));
+
   // The key / focuses the search, unless somebody types.
   document.addEventListener('keydown', (event) => {
-    if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
+    const search = document.querySelector('[type=search]');
+    if (!search || event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
     if (document.activeElement.matches('input, textarea, select')) return;
     event.preventDefault();
-    document.querySelector('[type=search]').focus();
+    search.focus();
   });
 
   // A time without a zone is local time, and is sent with its offset.

@@ -53,9 +53,10 @@ export function mountSite(
           sendFramed(site, request, reply, { status: problem?.getStatus(), section: visit.section, ...shown, body });
           return reply;
         };
-      if (page.file)
+      const { file } = page;
+      if (file)
         scope.get(`${page.path}.csv`, (request, reply) =>
-          sendFile(page, new Visit(page, request, reply, forms), audit, reply),
+          sendFile(page.path, file, new Visit(page, request, reply, forms), audit, reply),
         );
       scope.get(
         page.path,
@@ -72,11 +73,16 @@ export function mountSite(
   });
 }
 
-async function sendFile(page: Page, visit: Visit, audit: AuditLog, reply: FastifyReply) {
-  const lines = (await page.file?.(visit)) ?? [];
-  const [list = ''] = page.path.split('/').slice(-1);
-  const detail = { list, ...visit.query };
-  await audit.record({ action: 'list.exported', actor: visit.actor, detail });
+async function sendFile(
+  path: string,
+  file: NonNullable<Page['file']>,
+  visit: Visit,
+  audit: AuditLog,
+  reply: FastifyReply,
+) {
+  const { filter, lines } = await file(visit);
+  const [list = ''] = path.split('/').slice(-1);
+  await audit.record({ action: 'list.exported', actor: visit.actor, detail: { ...filter, list } });
   return reply
     .header('Content-Type', 'text/csv; charset=utf-8')
     .header('Content-Disposition', `attachment; filename="${list}.csv"`)

@@ -1,13 +1,16 @@
 import { html } from '../../../http/html.js';
 import { hiddenFields, MOMENT_HINT } from '../../../http/pages/fields.js';
 import { listPage, type Part } from '../../../http/pages/list.js';
-import { notice, time } from '../../../http/pages/parts.js';
 import { pagesWith, type Visit } from '../../../http/pages/site.js';
+import { countRequest } from '../../../http/minute-limit.js';
 import { badRequest, Problem } from '../../../http/problem.js';
-import { ID, timeOfId } from '../../../values/identifier.js';
+import { Limits } from '../../../limits/limits.module.js';
+import { ID } from '../../../values/identifier.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
+import { PendingLimit } from '../../../webhooks/pending-limit.js';
+import { RESEND_LIMIT } from '../../../webhooks/undelivered/undelivered.controller.js';
 import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
 import { clientLink } from '../frame/links.js';
@@ -27,8 +30,8 @@ import { resendPage } from './resend-page.js';
 
 /** The pages in the console, and in the portal of clients, where each sees its own notifications. */
 export const notificationsPages = pagesWith(
-  [ClientDirectory, WebhookList, WebhookSearch, WebhookResends],
-  (directory, webhooks, search, resends) => {
+  [ClientDirectory, WebhookList, WebhookSearch, WebhookResends, PendingLimit, Limits],
+  (directory, webhooks, search, resends, pending, limits) => {
     const counts = new CachedQueries((criteria: WebhookCriteria) => search.count(criteria), SHORT_TIMEOUT_MS);
 
     /** A client sees only the requests that it made itself. */
@@ -36,6 +39,13 @@ export const notificationsPages = pagesWith(
       const resend = await resends.get(id);
       if (clientId !== null && resend.actor !== actor.name) throw unknownResend(id);
       return resend;
+    }
+
+    /** In its portal a client has the limits that the API has for it. */
+    async function checkLimits({ clientId }: Visit) {
+      if (clientId === null) return;
+      countRequest(limits, RESEND_LIMIT, clientId);
+      await pending.check(clientId);
     }
 
     function started(id: string) {
@@ -84,7 +94,6 @@ export const notificationsPages = pagesWith(
           'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
           'No notification matches this filter.',
         ],
-        cut,
         over: resendAll,
         under: (visit, filter, rows) => rows.some(isOpen) && visit.form('resend', filter, SELECTION_FORM),
         isLive: true,
@@ -94,13 +103,16 @@ export const notificationsPages = pagesWith(
             kind: 'primary',
             // The checkboxes of the table are further fields.
             fields: ({ given }, { query }) => [
-              html`<a class="button" href="${listHref({ ...query, select: 'all' })}">Select all of this page</a>`,
+              html`<a class="button" href="${listHref({ ...given, ...query, select: 'all' })}"
+                >Select all of this page</a
+              >`,
               ...hiddenFields(given),
             ],
             answer: async (fields, visit) => {
               const ids = selectedIds(fields);
               if (ids.length === 0) throw badRequest('select at least one notification');
               for (const { webhook } of await webhooks.listed(ids)) visit.checkClient(webhook.clientId);
+              await checkLimits(visit);
               return started(await resends.resendChosen(ids, visit));
             },
           },
@@ -114,6 +126,7 @@ export const notificationsPages = pagesWith(
             answer: async (fields, visit) => {
               const { criteria } = await readNotificationFilter(directory, fields, visit.clientId);
               if (criteria === null) throw badRequest('the filter is invalid; correct its fields');
+              await checkLimits(visit);
               const { requestId, actor, clientId } = visit;
               return started(await resends.startFor(criteria, { requestId, actor, isLimited: clientId !== null }));
             },
@@ -176,14 +189,6 @@ function choices({ given, clients }: NotificationFilter) {
     </ul>
   </section>`;
 }
-
-/** Where a condition has no index, a search ends after a bounded number of rows. */
-const cut = (next: string) =>
-  notice(
-    'warning',
-    html`No index covers this filter, so the search stopped at the notifications of ${time(timeOfId(next))}. Older ones
-    may match; continue with “Search further”, or give a client, a status or a time.`,
-  );
 
 const exactly = ({ since, until, endedSince = null, clientId }: WebhookCriteria) => ({
   since: exact(since),

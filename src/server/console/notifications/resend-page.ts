@@ -37,7 +37,7 @@ export function resendPage(
     html`<h2>Selected notifications</h2>
       ${notificationTable(visit, selected)}`
   }`;
-  return { title: 'Send again', body, isLive: isRunning || pending > 0 };
+  return { title: 'Send again', body, isLive: visit.refusal === null && (isRunning || pending > 0) };
 }
 
 const summary = ({ clientId }: Visit, resend: WebhookResend & ResendOutcome, client: Client | null) =>

@@ -5,6 +5,7 @@ import type { AttemptView, DeliveryPlan, WebhookView } from '../../../webhooks/w
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { type Sent, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
+import { PendingLimit } from '../../../webhooks/pending-limit.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
 import { ClientDirectory } from '../clients/clients-data.js';
 import { quoted } from '../clients/quick-start.js';
@@ -13,8 +14,8 @@ import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../.
 import { clientLink, clientPath, orderLink, receiverLink, receiverPath, webhookLink } from '../frame/links.js';
 
 export const webhookPages = pagesWith(
-  [WebhookService, WebhookList, ClientDirectory],
-  (webhooks, list, clients, app) => {
+  [WebhookService, WebhookList, ClientDirectory, PendingLimit],
+  (webhooks, list, clients, pending, app) => {
     /** In a client's portal, without what a client must not see. */
     async function detailsOf(visit: Visit) {
       const shown = await list.whole(visit.id);
@@ -55,6 +56,7 @@ export const webhookPages = pagesWith(
             kind: 'primary',
             answer: async (_, visit) => {
               const { webhook } = await detailsOf(visit);
+              if (visit.clientId !== null) await pending.check(visit.clientId);
               return `~/webhooks/${(await webhooks.resend(webhook.id, visit)).id}`;
             },
           },

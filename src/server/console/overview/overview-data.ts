@@ -26,6 +26,7 @@ const MAX_CLIENTS = 10;
 /** Lost notifications are counted for this many clients: those with the most that ended FAILED. */
 const MAX_COUNTED = 50;
 const MAX_HOSTS = 500;
+const MAX_PAUSES = 20;
 const WEEK_MS = 7 * DAY_MS;
 
 export const isAlarming = ({ alarmEndedAt }: FailingHost) => alarmEndedAt === null;
@@ -47,14 +48,22 @@ export class OverviewData {
     const counted = all.reduce((sum, { pending }) => sum + pending, 0);
     return { clients: await withClients(this.manager, all.slice(0, MAX_CLIENTS)), isCapped: counted >= MAX_PENDING };
   });
+  /** The first pauses that hold deliveries, with the names of their clients. */
+  private readonly pauses = new CachedQuery(async () => {
+    const where = { resumedAt: IsNull() };
+    const found = await this.manager.find(DeliveryPause, { where, order: { since: 'ASC' }, take: MAX_PAUSES });
+    return withClients(
+      this.manager,
+      found.map((pause) => ({ ...pause, clientId: pause.subject.replace(/^client:/, '') })),
+    );
+  });
   private readonly clientCount = new CachedQuery(() => this.manager.count(Client));
   /** The deliveries of a range, on the database's clock. */
   private readonly points = new CachedQueries(async (range: Range) => {
     const now = await databaseNow(this.manager);
     return pointsOf(range, now, await this.figures.ofAll(beginOf(range, now), range.periodMs));
   });
-  /** Cleared after an alarm was acknowledged, or deliveries were paused or resumed. */
-  readonly losses = new CachedQueries((range: Range) => this.readLosses(range));
+  private readonly losses = new CachedQueries((range: Range) => this.readLosses(range));
   readonly manager: EntityManager;
 
   constructor(
@@ -66,8 +75,14 @@ export class OverviewData {
   }
 
   queries(range: Range) {
-    const { pending, clientCount } = this;
-    return { pending, clientCount, points: this.points.of(range), losses: this.losses.of(range) };
+    const { pending, pauses, clientCount } = this;
+    return { pending, pauses, clientCount, points: this.points.of(range), losses: this.losses.of(range) };
+  }
+
+  /** After an alarm was acknowledged, or deliveries were paused or resumed. */
+  async changed() {
+    this.losses.clear();
+    await this.pauses.clear();
   }
 
   /** The clients that lost the most first. Ended notifications are counted by whole hours. */

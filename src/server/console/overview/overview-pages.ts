@@ -26,7 +26,7 @@ import { clientLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-list.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
 import { type FailingClient, MAX_PENDING, OverviewData } from './overview-data.js';
-import { failure, problemsOf, queueTable, shownCount, type State } from './problems.js';
+import { failure, pausedDeliveries, problemsOf, queueTable, shownCount, type State } from './problems.js';
 
 const MAX_SHOWN = 50;
 
@@ -90,13 +90,13 @@ export const overviewPages = pagesWith(
             run: async ({ client: clientId = '', hosts = '', note = '' }, { actor }) => {
               const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
               await acknowledge(data.manager.connection, audit, alarms);
-              data.losses.clear();
+              await data.changed();
             },
           },
           ...pauseActions<FailingClient>(
             'client',
             pauses,
-            () => data.losses.clear(),
+            () => data.changed(),
             ({ client, range }) => hiddenFields({ client: client.id, range }),
           ),
         },
@@ -127,7 +127,7 @@ function overview(visit: Visit, state: Overview) {
 }
 
 function verdict(state: Overview, isNew: boolean) {
-  const problems = problemsOf(state);
+  const problems = [...problemsOf(state), ...(state.pauses ?? []).map(pausedDeliveries)];
   const { losses, clientCount, range } = state;
   const clients = losses?.clients ?? [];
   const failing = clients.filter(({ alarming }) => alarming.length > 0).length;
@@ -175,14 +175,16 @@ const lostHref = ({ client, since }: FailingClient) =>
 /** Each opens its form, except for the one that resumes. */
 function actions(visit: Visit, row: FailingClient) {
   if (!visit.mayChange) return null;
+  // By its id a refresh finds the form again when the rows have another order.
+  const formOf = (name: string) => visit.form(name, row, `${name}-${row.client.id}`);
   const form = (name: string, summary: string) =>
     html`<details>
       <summary>${summary}</summary>
-      ${visit.form(name, row)}
+      ${formOf(name)}
     </details>`;
   return html`${row.lost > 0 && form('resend', 'Send again')}
   ${row.alarming.length > 0 && form('acknowledge', 'Acknowledge')}
-  ${row.isPaused ? visit.form('resume', row) : form('pause', 'Pause')}`;
+  ${row.isPaused ? formOf('resume') : form('pause', 'Pause')}`;
 }
 
 function totals({ due, points, losses }: Overview) {

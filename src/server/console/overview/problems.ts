@@ -11,7 +11,7 @@ import { hiddenField } from '../../../http/pages/fields.js';
 import { postForm } from '../../../http/pages/form.js';
 import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink } from '../frame/links.js';
-import { isAlarming, type NamedClient } from './overview-data.js';
+import { isAlarming, type NamedClient, type OverviewData } from './overview-data.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */
 type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
@@ -80,6 +80,16 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
     html`Its jobs wait. Usher sets no such limit; another program did. Lift it on the page of the queue.`,
   );
 }
+
+type NamedPause = NonNullable<Answers<ReturnType<OverviewData['queries']>>['pauses']>[number];
+
+export const pausedDeliveries = ({ subject, client, since, reason }: NamedPause) =>
+  warning(
+    html`Deliveries
+    ${subject === `client:${client.id}` ? html`of ${clientLink(client)}` : html`to ${receiverLink(subject.replace(/^host:/, ''))}`}
+    are paused since ${time(since)}: ${reason}.`,
+    html`Its notifications wait. Resume them on its page.`,
+  );
 
 /** With the queue on Postgres, workers of embedding applications are unknown, so a lack shows only if something waits. */
 function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due) {

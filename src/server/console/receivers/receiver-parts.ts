@@ -16,12 +16,12 @@ import { facts, notice, table, time } from '../../../http/pages/parts.js';
 export const pauseActions = <Row>(
   kind: 'client' | 'host',
   pauses: DeliveryPauses,
-  after?: () => void,
+  after?: () => Promise<void>,
   named: (row: Row) => FormPart[] = () => [],
 ): Record<string, Action<Row>> => ({
   pause: {
     button: 'Pause deliveries',
-    fields: (row) => [...named(row), { name: 'reason', label: 'Reason, which the client can read', isRequired: true }],
+    fields: (row) => [...named(row), { name: 'reason', label: REASONS[kind], isRequired: true }],
     kind: 'danger',
     done: 'Deliveries are paused: notifications wait, and use up no attempt.',
     run: ({ reason = '', client }, { id, actor }) => pauses.pause(`${kind}:${client ?? id}`, reason, actor).then(after),
@@ -33,6 +33,8 @@ export const pauseActions = <Row>(
     run: ({ client }, { id, actor }) => pauses.resume(`${kind}:${client ?? id}`, actor).then(after),
   },
 });
+
+const REASONS = { client: 'Reason, which the client can read', host: 'Reason' };
 
 /** Says whether deliveries are paused, with the form that changes it. `whose`: what a pause holds back. */
 export const pausing = (visit: Visit, paused: { since: number | string; reason: string } | null, whose: Html) =>
@@ -62,6 +64,7 @@ export const healthTable = ({ clientId }: Visit, { hosts }: WebhookHealth) =>
       'Last failure': { time: 'lastFailureAt' },
       Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
       'Oldest pending': { time: 'oldestPendingAt' },
+      'Paused since': { time: 'pausedSince' },
       Median: { number: ({ answerTimes: times }) => times && `${times.medianMs} ms` },
       p95: { number: ({ answerTimes: times }) => times && `${times.p95Ms} ms` },
     },

@@ -38,7 +38,7 @@ export const receiversPages = pagesWith(
       title: 'Receivers',
       noun: 'receiver',
       fields: { q: searchField('Host'), range: { label: null, read: (range) => range, fault: '' } },
-      above: (_, { given }) => rangeLinks(PATH, rangeOf(given)),
+      above: (_, { given }) => rangeLinks(PATH, rangeOf(given), given),
       hint: () =>
         html`<p class="dim">
           The hosts of Notify URLs, at most ${MAX_HOSTS} with the most failed attempts. p50 and p95 are of the durations
@@ -55,7 +55,7 @@ export const receiversPages = pagesWith(
         ...FIGURES,
         Why: { value: ({ failing }) => failing && reasonOf(failing) },
       },
-      nothing: [`No attempts in this range. ${SHOWN_HERE}`, 'No attempts at a host with this text in this range.'],
+      nothing: [`No attempts in this range. ${SHOWN_HERE}`, 'No such attempts in this range.'],
       isLive: true,
     }),
     definePage({

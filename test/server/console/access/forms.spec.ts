@@ -65,6 +65,7 @@ test('a form can be sent once: sending it again changes nothing and says so, and
   expect((await send('Once')).status).toBe(201);
   const again = await send('Once');
   expect([again.status, again.text.includes('This form was sent before')]).toEqual([409, true]);
+  expect(again.text).not.toContain('Nothing was changed');
   const both = await Promise.all([1, 2].map(async () => (await send('Twice')).status));
   expect(both).toEqual([409, 409]);
   expect((await usher.clients.list()).filter(({ name }) => ['Once', 'Twice'].includes(name))).toHaveLength(1);

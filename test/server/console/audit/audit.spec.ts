@@ -40,6 +40,12 @@ test('the audit is filtered by actor, action, subject and time, and a kind of ac
   expect(await find({ subject })).toContain('192.0.2.1');
 });
 
+test('the audit finds the client with exactly this name, and asks for an id if several names have the text', async () => {
+  for (const name of ['A Rialto', 'B Rialto', 'Rialto']) await usher.clients.create(name, null);
+  expect(deeds(await find({ subject: 'Rialto' }))).toEqual(['created a client']);
+  expect(await pages.get('/ops/audit?subject=ialto', 400)).toContain('Several clients have such a name');
+});
+
 test('the audit links clients by their names, notifications, and the notifications that were sent again', async () => {
   const client = await usher.client(receiver.url);
   await usher.clients.rename(client.id, 'Odeon');

@@ -51,7 +51,7 @@ const JOBS: [what: string, most: number, job: (person: Person, mark: string) => 
       const keys = await Promise.all([client.completedOrder(), client.completedOrder()]);
       for (const key of keys) await usher.webhook(key, 'FAILED');
       receiver.behaviour = answer(200);
-      await service(OverviewData).losses.clear();
+      await service(OverviewData).changed();
       await person.begin();
       await person.follow('2', person.row(`Popcorn ${mark}`));
       await person.follow(/^…/, person.row('401 or 403').first());

@@ -118,6 +118,8 @@ test('a filter with a fault is 400, with the fault at its field and all values k
   expect(await pages.get('/ops/notifications?since=1h&until=2h', 400)).toContain(
     'This time must be later than the one before it',
   );
+  // Longer ago than 1970.
+  await pages.get('/ops/notifications?status=FAILED&since=999999999d');
   for (const odd of ['status=constructor', 'reason=__proto__']) await pages.get(`/ops/notifications?${odd}`, 400);
 });
 

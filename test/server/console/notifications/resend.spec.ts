@@ -30,6 +30,10 @@ test('an operator sends selected notifications again, and the list tells them ap
   const [first = '', second = '', third = ''] = ids;
   const before = await pages.get(`/ops/notifications?client=${client.id}`);
   for (const id of ids) expect(before).toContain(`name="select.${id}"`);
+  const nothing = await pages.post('/ops/notifications/resend', { client: client.id });
+  // The page is still that of this client, and its address is not that of a page which could be read again.
+  expect(nothing.text).toContain(`href="/ops/notifications?client=${client.id}&amp;select=all"`);
+  expect(nothing.text).not.toContain('Updates every 10 s');
   const { status, location } = await pages.post('/ops/notifications/resend', selectionOf([first, second]));
   expect([status, location]).toEqual([303, expect.stringMatching(/^\/ops\/resends\/\w{22}$/)]);
   const progress = await pages.finished(location);

@@ -43,7 +43,12 @@ test('deliveries of a failing client are paused and resumed in its row, and the 
   const { location } = await post('pause', { reason: 'Moves its servers' });
   expect(location).toBe('/ops?range=7d&done=pause');
   expect(await pages.get(location)).toContain('Deliveries are paused: notifications wait');
+  expect(await pages.get(location)).toMatch(/are paused since[^]*?Moves its servers\.<\/strong>/);
   expect(await rowOf(one)).toMatch(/A test client paused 1 .* Resume deliveries/);
+  const text = await pages.get('/ops?range=7d');
+  for (const action of ['resend', 'acknowledge', 'pause', 'resume'])
+    for (const { id } of [one, other]) expect(text.split(`id="${action}-${id}"`).length).toBeLessThan(3);
+  expect(text).toContain(`id="resume-${one.id}"`);
   expect(await rowOf(other)).toMatch(/A test client 1 .* Pause deliveries/);
   const audit = usher.running.app.get(AuditLog, { strict: false });
   expect(await audit.list({ subject: `client:${one.id}`, action: 'delivery.paused' })).toMatchObject([
@@ -56,5 +61,6 @@ test('deliveries of a failing client are paused and resumed in its row, and the 
   expect(receiver.of(waiting)).toEqual([]);
   expect((await post('resume')).location).toBe('/ops?range=7d&done=resume');
   await usher.webhook(waiting, 'SUCCESS');
+  expect(await pages.get('/ops?range=7d')).not.toContain('are paused since');
   expect(await rowOf(one)).toMatch(/A test client 1 .* Pause deliveries/);
 });

@@ -51,7 +51,7 @@ test('the list is found by host, sorted by each column of figures, and saved as 
   expect(await pages.get('/ops/receivers?q=127.0&range=7d')).toMatch(
     /1 receiver<[^]*receivers\.csv\?q=127\.0&amp;range=7d/,
   );
-  expect(await pages.get('/ops/receivers?q=nobody')).toContain('No attempts at a host with this text in this range.');
+  expect(await pages.get('/ops/receivers?q=nobody')).toContain('No such attempts in this range.');
   for (const column of ['Receiver', 'Succeeded', 'p95', 'Failing since', 'Why'])
     expect(await pages.get(`/ops/receivers?sort=-${encodeURIComponent(column)}`)).toContain('aria-sort="descending"');
   const { body } = await usher.request('GET', '/ops/receivers.csv', pages.headers);
