@@ -12,11 +12,18 @@ const OPTIONS = {
   override: ({ jsonSchema }: { jsonSchema: JsonSchema }) => simplify(jsonSchema),
 } as const;
 
-/** Removes what adds nothing: zod's long pattern beside a format, and limits that every JSON integer has. */
+const MAX_INT32 = 2 ** 31 - 1;
+
+/**
+ * Removes what adds nothing: zod's long pattern beside a format, and limits that every JSON integer has. Says which integers
+ * need 64 bits.
+ */
 function simplify(schema: JsonSchema): void {
   if (schema.format !== undefined) delete schema.pattern;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  // Otherwise generated clients of some languages take 32 bits.
+  if (schema.type === 'integer' && (schema.maximum ?? Infinity) > MAX_INT32) schema.format = 'int64';
 }
 
 /**

@@ -45,6 +45,16 @@ describe('the OpenAPI document', () => {
     expect([...both].sort()).toEqual(ownRoutes().sort());
   });
 
+  test('says which integers need 64 bits, as the specification does', () => {
+    const { NewOrder, TokenResponse } = document.components.schemas as Record<
+      string,
+      { properties: Record<string, object> }
+    >;
+    for (const name of ['totalAmount', 'bookingAmount', 'payableAmount'])
+      expect(NewOrder?.properties[name]).toMatchObject({ type: 'integer', format: 'int64' });
+    expect(TokenResponse?.properties.expires_in).toMatchObject({ format: 'int64' });
+  });
+
   test('has no operation of the operator’s own services; the internal one has those, and none of integrators alone', () => {
     const schemes = ({ paths }: OpenApiDocument): string[] =>
       Object.values(paths).flatMap((methods) =>
