@@ -54,7 +54,7 @@ export { OrderList } from './orders/list/order-list.js';
 export type { ListedOrder, OrderPage, OrderQuery } from './orders/list/order-list.schemas.js';
 /** Counts, sums and a digest of a day's orders. */
 export { type CurrencyTotals, type DayTotals, OrderTotals } from './orders/list/order-totals.js';
-/** The cinema operator that completes orders by itself in the sandbox: its routes and its worker. */
+/** The cinema operator of the sandbox: the route with which clients complete their orders, and the worker for delays. */
 export { SandboxRoutesModule, SandboxWorkerModule } from './orders/sandbox/sandbox.module.js';
 
 /** # Events */

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BullModule, InjectQueue } from '@nestjs/bullmq';
-import { Body, Injectable, Logger, type OnApplicationBootstrap, Param, Post, Res } from '@nestjs/common';
+import { Body, Inject, Injectable, Logger, type OnApplicationBootstrap, Param, Post, Res } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
 import { ClientController, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { type HttpResponse, RequestActor, RequestId } from '../../http/exchange.js';
-import { conflict, Problem, unavailable, validated } from '../../http/problem.js';
+import { conflict, notFound, Problem, unavailable, validated } from '../../http/problem.js';
 import { errorLogOf, PRODUCER } from '../../queue/queue.module.js';
 import { Workers } from '../../queue/workers.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { parseDuration } from '../../values/duration.js';
 import { orderIdOf } from '../../values/identifier.js';
@@ -94,15 +95,18 @@ export class SandboxOperatorProcessor implements OnApplicationBootstrap {
 export const otherDelayedCompletion = (): Problem =>
   conflict('the order will be completed with other values, as an earlier request with a delay said');
 
+const completedOnlyInSandbox = (): Problem => notFound('clients complete their orders only in the sandbox');
+
 /** Sandbox only: completes the client's own orders as the cinema operator would. */
 @ClientController('sandbox/movie-orders')
 export class SandboxOrdersController {
   constructor(
     private readonly orders: OrdersService,
     private readonly operator: SandboxOperator,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** 200 with the COMPLETED order, or 202 with the PENDING order if there is a delay. */
+  /** 200 with the COMPLETED order, or 202 with the PENDING order if there is a delay. 404 outside the sandbox. */
   @Post(':key/complete')
   async complete(
     @CurrentClient() client: Client,
@@ -113,6 +117,7 @@ export class SandboxOrdersController {
     @RequestActor() actor: Actor,
     @Res({ passthrough: true }) response: HttpResponse,
   ): Promise<OrderView> {
+    if (this.options.environment !== 'sandbox') throw completedOnlyInSandbox();
     const { status } = await this.orders.get(client, key, ownerId);
     const { delay, twice = false, ...completion } = validated(SandboxCompletion, body);
     const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
@@ -125,7 +130,7 @@ export class SandboxOrdersController {
   }
 }
 
-/** The sandbox's cinema operator. Only a sandbox imports it. */
+/** The sandbox's cinema operator. */
 @UsherNamedModule({
   imports: [OrdersModule, BullModule.registerQueue({ name: SANDBOX_QUEUE, configKey: PRODUCER })],
   providers: [SandboxOperator, errorLogOf(SANDBOX_QUEUE)],
