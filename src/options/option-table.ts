@@ -31,7 +31,7 @@ export const GENERAL = {
     'USHER_AUTH_URL',
     httpUrl,
     null,
-    'the public base address, and the issuer, which the [authorisation-code grant](authorisation-code.md) needs; https in production; its path follows that of the metadata, `/.well-known/oauth-authorization-server/PATH`',
+    'the public base address, and the issuer, which the [authorisation-code grant](authorisation-code.md) needs; https in production; with a path, the metadata are at `/.well-known/oauth-authorization-server/PATH`',
     {
       production: needsHttps('the address that clients use, it is the issuer'),
     },
@@ -81,7 +81,7 @@ export const DATABASE_AND_QUEUE = {
       check: (value) => (typeof value === 'function' ? (value as () => EntityManager | undefined) : undefined),
     },
     null,
-    'finds the caller’s transaction in the application’s own `DataSource` ([details](embedding.md))',
+    'finds the caller’s transaction in the application’s own `DataSource` ([details](existing-application.md#transactions))',
     { defaultText: 'that of typeorm-transactional' },
   ),
   databaseUrl: option(

@@ -24,7 +24,7 @@ interface PodSpec {
 interface Manifest {
   apiVersion: string;
   kind: string;
-  metadata: { name: string };
+  metadata: { name: string; labels: Record<string, string> };
   data?: Record<string, string>;
   spec?: {
     template: { metadata: { labels: object; annotations?: Record<string, string> }; spec: PodSpec };
@@ -151,6 +151,20 @@ describe.each([
       capabilities: { drop: ['ALL'] },
     });
   });
+});
+
+test('an upgrade applies the settings and the migration, then the workers, then the api', () => {
+  const ofComponents = (...components: string[]) =>
+    MANIFESTS.filter(({ metadata }) => components.includes(metadata.labels['app.kubernetes.io/component']!)).map(
+      ({ kind, metadata }) => `${kind} ${metadata.name}`,
+    );
+  expect(ofComponents('settings', 'migrate').sort()).toEqual([
+    'ConfigMap usher',
+    'Job usher-migrate',
+    'NetworkPolicy usher-migrate',
+  ]);
+  expect(ofComponents('worker')).toContain('Deployment usher-worker');
+  expect(ofComponents('worker', 'settings', 'migrate', 'api')).toHaveLength(MANIFESTS.length);
 });
 
 test('a pod gets the time that its shutdown takes: 30 s for a delivery, and SHUTDOWN_DELAY', () => {

@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { loadConfig } from '../../src/server/settings/settings.js';
@@ -26,4 +27,18 @@ test.each(['api', 'worker'])('the unit usher@%s has settings that Usher accepts,
   const config = loadConfig(settings);
   expect(config).toMatchObject({ environment: 'production', role, opsPort: 3_001 });
   expect(bannerFields(config, STARTED).lacking).toEqual([]);
+});
+
+test('the script for commands gives them the settings and secrets of the units', () => {
+  const folder = newFolder();
+  for (const [name, value] of Object.entries(SECRETS)) writeFileSync(join(folder, name), value);
+  copyFileSync('deploy/systemd/usher.env', join(folder, 'usher.env'));
+  const script = readFileSync('deploy/systemd/usher.sh', 'utf8')
+    .replaceAll('/etc/usher', folder)
+    .replace('/usr/bin/node /opt/usher/bin/usher.mjs "$@"', 'env');
+  const printed = execFileSync('sh', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH } });
+  const settings = Object.fromEntries(pairs(printed));
+  expect(loadConfig(settings, 'migrate')).toMatchObject({ environment: 'production', database: { kind: 'mysql' } });
+  expect(loadConfig(settings)).toMatchObject({ publicUrl: 'https://auth.example', operator: { user: 'ops' } });
+  expect(bannerFields(loadConfig(settings), STARTED).lacking).toEqual([]);
 });

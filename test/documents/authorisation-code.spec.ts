@@ -11,11 +11,11 @@ afterAll(() => usher.stop());
 
 test('the commands of docs/authorisation-code.md, pasted into one shell, lead to an order of the member', async () => {
   const blocks = blocksOf('docs/authorisation-code.md').filter(({ language }) => language === 'sh');
-  expect(blocks).toHaveLength(6);
-  const [start, create, link, code, exchange, order] = blocks.map(({ code }) => code);
+  expect(blocks).toHaveLength(7);
+  const [address, start, create, link, code, exchange, order] = blocks.map(({ code }) => code);
   const shell = new Shell({ ...usher.settings, AUTH_URL: usher.running.url });
   try {
-    await shell.paste(start ?? '');
+    await shell.paste(`${address}${start}`);
     expect(await shell.paste(create ?? '')).toContain('amelie@cinema.example');
     const browser = new TestBrowser(usher.running.url);
     const { location } = await browser.get((await shell.paste(link ?? '')).trim());

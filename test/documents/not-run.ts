@@ -7,15 +7,15 @@ export const NOT_RUN: { pages: string[]; starts: string[]; reason: string }[] = 
   },
   {
     pages: ['docs/operations/deploying.md'],
-    starts: ['export MYSQL_PASSWORD='],
+    starts: ['test -e .env'],
     reason: 'it needs Docker; test/deploy checks the image and the compose file',
   },
   {
     pages: ['docs/operations/deploying.md'],
-    starts: ['kubectl create namespace', 'kubectl apply'],
+    starts: ['kubectl create namespace', 'kubectl -n usher delete'],
     reason: 'it needs a cluster; test/deploy checks the manifests',
   },
-  { pages: ['docs/operations/deploying.md'], starts: ['systemctl daemon-reload'], reason: 'it needs systemd and root' },
+  { pages: ['docs/operations/deploying.md'], starts: ['install deploy/systemd'], reason: 'it needs systemd and root' },
   {
     pages: ['docs/embedding.md', 'docs/receiving-node.md', 'packages/receiver/README.md'],
     starts: ['npm install '],

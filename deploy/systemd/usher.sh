@@ -1,0 +1,14 @@
+#!/bin/sh
+# Runs "usher COMMAND" as root with the settings and secrets of the units. docs/operations/deploying.md says how to install it.
+set -a
+. /etc/usher/usher.env
+DATABASE_URL_FILE=/etc/usher/database-url
+QUEUE_URL_FILE=/etc/usher/queue-url
+USHER_MASTER_KEYS_FILE=/etc/usher/master-keys
+OPS_PASSWORD_FILE=/etc/usher/ops-password
+INTERNAL_PASSWORD_FILE=/etc/usher/internal-password
+METRICS_PASSWORD_FILE=/etc/usher/metrics-password
+# Without a mail server remove this line.
+SMTP_URL_FILE=/etc/usher/smtp-url
+set +a
+exec /usr/bin/node /opt/usher/bin/usher.mjs "$@"
