@@ -43,6 +43,16 @@ test('an order whose reference was delivered before it is completed is not notif
   expect(receiver.of(key)).toHaveLength(1);
 });
 
+test('an order without a Notify URL of its own is notified at the one that the client has at the completion', async () => {
+  const mover = await usher.client(`${receiver.url}/before`);
+  const [key, own] = [await mover.order(), await mover.order({ notifyUrl: `${receiver.url}/own` })];
+  await usher.clients.setNotifyUrl(mover.id, `${receiver.url}/after`);
+  for (const one of [key, own]) await mover.complete(one);
+  expect(await usher.webhook(key, 'SUCCESS')).toMatchObject({ notifyUrl: `${receiver.url}/after` });
+  expect(await usher.webhook(own, 'SUCCESS')).toMatchObject({ notifyUrl: `${receiver.url}/own` });
+  expect(receiver.of(key)).toHaveLength(1);
+});
+
 describe('an order completed again with other values', () => {
   test.each([
     ['bookingId', { ...COMPLETION, bookingId: 'BK-2' }],
