@@ -604,4 +604,11 @@ export const PRODUCT_MUTATIONS = [
     to: '',
     caughtBy: 'test/server/openapi/openapi.spec.ts',
   },
+  {
+    name: 'clients complete their own orders in production',
+    file: 'src/orders/sandbox/sandbox.module.ts',
+    from: "if (this.options.environment !== 'sandbox') throw completedOnlyInSandbox();",
+    to: '',
+    caughtBy: 'test/orders/sandbox/production.spec.ts',
+  },
 ];
