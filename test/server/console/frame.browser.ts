@@ -97,10 +97,10 @@ test('a form that was sent cannot be sent by a second click; back in the page it
   await page.getByLabel('Name').fill('Clicked twice');
   const button = page.getByRole('button', { name: 'Create the client' });
   // So that the page stays, as it does until the answer comes.
-  await page.evaluate(() => addEventListener('submit', (event) => event.preventDefault()));
+  await page.evaluate("addEventListener('submit', (event) => event.preventDefault())");
   await button.click();
   expect(await button.isDisabled()).toBe(true);
-  await page.evaluate(() => dispatchEvent(new Event('pageshow')));
+  await page.evaluate("dispatchEvent(new Event('pageshow'))");
   expect(await button.isDisabled()).toBe(false);
   await page.context().close();
 });
