@@ -55,6 +55,11 @@ export const loadPg = async (): Promise<typeof pg> => (await loadPackage('pg', (
 const assigned = (changes: [name: string, value: string][]): string =>
   changes.map(([name, value]) => `${name} = ${value}`).join(', ');
 
+/** A statement without parameters. */
+interface Plain {
+  write: () => string;
+}
+
 /** Where the SQL of Postgres differs from that of MySQL and MariaDB. */
 const POSTGRES = {
   /** The database's time in milliseconds since 1970. All processes share this clock. */
@@ -64,6 +69,12 @@ const POSTGRES = {
 
   /** Sets the level of a session of Usher's own, also for statements without a transaction around them. */
   isolate: 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
+
+  /**
+   * Sent with the first and with the last statement of a transaction whose errors an application may hide. The second one
+   * fails if such an error, a deadlock, has rolled the transaction back. Postgres then refuses every statement.
+   */
+  savepoint: { set: [] as Plain[], release: [] as Plain[] },
 
   /** `position` begins with 1. */
   placeholder: (position: number) => `$${position}`,
@@ -169,6 +180,10 @@ const MYSQL: Dialect = {
   // Usher's sessions are at READ COMMITTED.
   begin: 'START TRANSACTION',
   isolate: 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+  savepoint: {
+    set: [{ write: () => 'SAVEPOINT usher_completion' }],
+    release: [{ write: () => 'RELEASE SAVEPOINT usher_completion' }],
+  },
   placeholder: () => '?',
   isOneOf: (parameter, values) => `IN (${parameter(values)})`,
   values: (parameter, rows) => parameter(rows),

@@ -90,7 +90,7 @@ export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function pauseBeforeRepeat(error: unknown, tried: number): Promise<void> {
-  const isRepeated = DEADLOCK_CODES.includes(codeOf(error)) || isNotPrepared(error);
+  const isRepeated = DEADLOCK_CODES.includes(codeOf(error)) || isNotPrepared(error) || isSavepointLost(error);
   if (tried >= MAX_TRIES || !isRepeated) throw error;
   // Without a random pause the same transactions would deadlock again.
   await pause(Math.random() * PAUSE_MS * 2 ** tried);
@@ -151,6 +151,10 @@ export function joinTransaction<T>(
 /** Whether a pooler lost the prepared statement, so that nothing was run. */
 export const isNotPrepared = (error: unknown): boolean => NOT_PREPARED_CODES.includes(codeOf(error));
 
+/** Whether a deadlock that an application hid has rolled the transaction back, and with it the savepoint. Only on MySQL. */
+const isSavepointLost = (error: unknown): boolean =>
+  codeOf(error) === 'ER_SP_DOES_NOT_EXIST' && messageOf(error).includes('SAVEPOINT');
+
 /** Whether the error says that a row with this key already exists. */
 export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'].includes(codeOf(error));
 
@@ -162,19 +166,14 @@ export function nullForOtherCount(error: unknown): null {
 }
 
 /** MySQL's and MariaDB's codes of a server that refuses to write; 25006 is Postgres's. */
-const READ_ONLY_CODES = [
-  'ER_READ_ONLY_MODE',
-  'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION',
-  'ER_OPEN_AS_READONLY',
-  '25006',
-];
+const READ_ONLY_CODE = /^(ER_READ_ONLY_MODE|ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION|ER_OPEN_AS_READONLY|25006)$/;
 
 /** Whether the server refuses to write: `read_only` is set, or it was a primary and is a replica now. */
 export function isReadOnly(error: unknown): boolean {
   const code = codeOf(error);
   // This code is shared by several options of the server; the message names the option.
   if (code === 'ER_OPTION_PREVENTS_STATEMENT') return /read[-_]only/i.test(messageOf(error));
-  return READ_ONLY_CODES.includes(code);
+  return READ_ONLY_CODE.test(code);
 }
 
 /** Whether the server refuses to write because its disk is full. */

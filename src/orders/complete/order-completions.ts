@@ -7,7 +7,6 @@ import {
   entityOf,
   inBareTransaction,
   type Parameter,
-  runSql,
   runTogether,
   type Statement,
 } from '../../database/statements/statement.js';
@@ -114,9 +113,11 @@ export class OrderCompletions {
 
   complete(request: CompletionRequest, transaction: TransactionOptions): Promise<MovieOrder> {
     return inSpan('order complete', async (span) => {
+      const isOwn = !callersManager(this.dataSource, transaction);
+      const complete = (manager: EntityManager) => this.completeOne(manager, request, isOwn);
       const order =
-        (this.mayShare(transaction) ? await this.shared.run(request) : null) ??
-        (await joinTransaction(this.dataSource, transaction, (manager) => this.completeOne(manager, request)));
+        (isOwn && this.mayShare() ? await this.shared.run(request) : null) ??
+        (await joinTransaction(this.dataSource, transaction, complete));
       span.setAttributes(orderAttributes(request.key, order.clientId));
       return order;
     });
@@ -126,20 +127,22 @@ export class OrderCompletions {
    * Whether completions of the same moment may share a transaction. Not with a listener of the application, which could roll
    * back the others, and not in a trace, which shows the statements of each request.
    */
-  private mayShare(transaction: TransactionOptions): boolean {
-    return !callersManager(this.dataSource, transaction) && this.events.mayShareTransaction && !isTracing();
+  private mayShare(): boolean {
+    return this.events.mayShareTransaction && !isTracing();
   }
 
-  private async completeOne(manager: EntityManager, request: CompletionRequest): Promise<MovieOrder> {
-    const [found] = await lockOrders(manager, [orderIdOf(request.key) ?? ''], 'wait');
+  /** A caller's transaction gets no savepoint, to save two round trips. A listener must not hide a deadlock there. */
+  private async completeOne(manager: EntityManager, request: CompletionRequest, isOwn: boolean): Promise<MovieOrder> {
+    const { set, release } = isOwn ? dialectOf(manager).savepoint : { set: [], release: [] };
+    const [found] = await lockOrders(manager, [orderIdOf(request.key) ?? ''], 'wait', set);
     if (!found) throw unknownOrder(request.key);
     const { order, now } = found;
     const effect = effectOfCompletion(order.status);
     if (effect === 'conflict') throw conflict(`the order is ${order.status}`);
     if (effect === 'none') return sameCompletion(order, request.completion);
     await this.emit(manager, setCompleted(order, request, now), request);
-    // Must be last: if a listener hid a failed statement, this update fails too, and the completion is rolled back.
-    await runTogether(manager, [updateOf(manager, [order])], true);
+    // Must be last: if a listener hid an error that ended the transaction, this fails too, and nothing is completed.
+    await runTogether(manager, [...release, updateOf(manager, [order])], true);
     return order;
   }
 
@@ -198,23 +201,20 @@ export const otherCompletion = (): Problem => conflict('the order is already com
 
 export const unknownOrder = (key: string): Problem => notFound(`there is no order ${key.slice(0, 64)}`);
 
-type IfLocked = 'wait' | 'leave out';
-
 /** Locks orders until the transaction ends, in the order of their ids. `now` is the database's time. */
 async function lockOrders(
   manager: EntityManager,
   ids: string[],
-  ifLocked: IfLocked,
+  ifLocked: 'wait' | 'leave out',
+  before: Statement[] = [],
 ): Promise<{ order: MovieOrder; now: number }[]> {
   const { byIndex, isOneOf, now } = dialectOf(manager);
-  const { rows } = await runSql(
-    manager,
-    (parameter) => `
+  const write = (parameter: Parameter) => `
       SELECT o.*, ${now} AS now FROM ${tableOf(manager, MovieOrder)} o ${byIndex('PRIMARY')}
       WHERE o.id ${isOneOf(parameter, ids)}
-      ORDER BY o.id FOR UPDATE ${ifLocked === 'wait' ? '' : 'SKIP LOCKED'}`,
-    ifLocked === 'wait' ? 'usher_lock_order' : 'usher_lock_free_orders',
-  );
+      ORDER BY o.id FOR UPDATE ${ifLocked === 'wait' ? '' : 'SKIP LOCKED'}`;
+  const name = ifLocked === 'wait' ? 'usher_lock_order' : 'usher_lock_free_orders';
+  const rows = (await runTogether(manager, [...before, { name, write }])).at(-1)?.rows ?? [];
   return rows.map((row) => ({ order: entityOf(manager, MovieOrder, row), now: Number(row.now) }));
 }
 
