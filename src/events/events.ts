@@ -86,6 +86,8 @@ interface Subscription {
 @Injectable()
 export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('Usher Event');
+  /** The listeners that {@link SharesTransaction} marks. */
+  private readonly sharing = new WeakSet<ListenerFn>();
   /** Events with a listener that {@link SharesTransaction} does not mark. */
   private readonly unshared = new Set<string | symbol>();
   private isSubscribed = false;
@@ -126,7 +128,8 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
         const listener = ((...values) => this.call(wrapper, name, values, options)) as ListenerFn;
         if (options.prependListener) this.prependListener(event, listener);
         else this.on(event, listener);
-        if (!Reflect.hasMetadata(SHARES_TRANSACTION, method)) this.unshared.add(event);
+        if (Reflect.hasMetadata(SHARES_TRANSACTION, method)) this.sharing.add(listener);
+        else this.unshared.add(event);
       }
     }
   }
@@ -136,9 +139,17 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
     return !this.unshared.has(event);
   }
 
-  /** Calls the listeners at the same time, waits until all have ended, then rejects if one of them did. */
+  /**
+   * Calls the listeners at the same time, waits until all have ended, then rejects if one of them did. Those that
+   * {@link SharesTransaction} marks come before the others: what they wrote after a deadlock of another one would be committed
+   * by itself on MySQL.
+   */
   async emitAndWait(event: string, value: unknown): Promise<void> {
-    await allEnded(this.listeners(event).map((listener) => (listener as Method)(value)));
+    const listeners = this.listeners(event) as ListenerFn[];
+    for (const isFirst of [true, false]) {
+      const called = listeners.filter((listener) => this.sharing.has(listener) === isFirst);
+      await allEnded(called.map((listener) => (listener as Method)(value)));
+    }
   }
 
   /** As with EventEmitterModule, errors are logged unless `suppressErrors` is false. */
