@@ -70,13 +70,22 @@ export class ClaimStore {
     return answers;
   }
 
-  /** Undoes a claim when no socket was opened. It does not count as an attempt; the next retry run makes the attempt. */
+  /**
+   * Undoes a claim when no socket was opened. It does not count as an attempt; the next retry run makes the attempt. It rejects
+   * only before its commit: later another worker may have the same number, and a repeat would undo that claim.
+   */
   async release({ webhook, attempt }: Claim): Promise<void> {
-    await inTransaction(this.dataSource, async (manager) => {
+    let isCommitting = false;
+    const released = inTransaction(this.dataSource, async (manager) => {
+      isCommitting = false;
       const nextAttemptAt = retryRunAt(this.options.retry, await databaseNow(manager));
       const held = { id: webhook.id, status: 'PENDING', attempts: attempt } as const;
       const { affected } = await manager.update(Webhook, held, { attempts: attempt - 1, nextAttemptAt });
       if (affected === 1) await manager.delete(WebhookAttempt, { webhookId: webhook.id, number: attempt });
+      isCommitting = true;
+    });
+    await released.catch((error: unknown) => {
+      if (!isCommitting) throw error;
     });
   }
 

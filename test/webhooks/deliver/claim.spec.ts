@@ -4,7 +4,9 @@ import { type DataSource, In } from 'typeorm';
 import { databaseNow } from '../../../src/database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../src/usher.options.js';
 import { leaseMs } from '../../../src/values/retry-schedule.js';
+import type { Claim } from '../../../src/webhooks/deliver/claim.js';
 import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
+import { DatabaseOutage } from '../../../src/webhooks/deliver/database-outage.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { TestUsher } from '../../support/usher.js';
@@ -63,4 +65,43 @@ test('a batch counts and records an attempt of the webhooks that it claims, and 
     expect(nextAttemptAt).toBeLessThan(attempt!.startedAt + leaseMs(retry) + retry.retryEveryMs);
   }
   expect(await manager.countBy(WebhookAttempt, { webhookId: In([claimed, ended]) })).toBe(1);
+});
+
+async function claimOf(id: string): Promise<Claim> {
+  const [answer] = await newStore().claim([id]);
+  if (answer?.kind !== 'claimed') throw new Error(`the claim was ${answer?.kind}`);
+  return answer.claim;
+}
+
+/** The next transaction is committed, but its answer is lost. */
+function loseNextAnswer(): void {
+  const { subscribers } = usher.dataSource;
+  const subscriber = {
+    afterTransactionCommit: (): never => {
+      subscribers.splice(subscribers.indexOf(subscriber), 1);
+      throw Object.assign(new Error('read ETIMEDOUT'), { code: 'ETIMEDOUT' });
+    },
+  };
+  subscribers.push(subscriber);
+}
+
+test('a release whose answer was lost does not undo the claim that another worker makes then', async () => {
+  const [id] = (await newWebhooks(1)) as [string];
+  const { manager } = usher.dataSource;
+  const claim = await claimOf(id);
+  const others: Claim[] = [];
+  const release = async (): Promise<void> => {
+    if (others.length > 0) return newStore().release(claim);
+    loseNextAnswer();
+    await newStore()
+      .release(claim)
+      .finally(async () => {
+        await manager.update(Webhook, { id }, { nextAttemptAt: 1 });
+        others.push(await claimOf(id));
+      });
+  };
+  await new DatabaseOutage(usher.dataSource).untilStored(claim, release);
+  expect(others).toMatchObject([{ attempt: claim.attempt }]);
+  expect(await manager.findOneByOrFail(Webhook, { id })).toMatchObject({ attempts: 1 });
+  expect(await manager.countBy(WebhookAttempt, { webhookId: id, number: 1 })).toBe(1);
 });
