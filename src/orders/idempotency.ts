@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type EntityManager, LessThanOrEqual } from 'typeorm';
+import { type EntityManager, type FindOneOptions, LessThanOrEqual } from 'typeorm';
 import { insertIfAbsent } from '../database/statements/statement.js';
 import { type Problem, unprocessable } from '../http/problem.js';
 import { IdempotencyKey, type MovieOrder } from './movie-order.entity.js';
@@ -23,7 +23,7 @@ export async function claimIdempotencyKey(
   const requestDigest = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
   const row = { ...id, requestDigest, orderId: order.id, createdAt };
   if (await insertIfAbsent(manager, IdempotencyKey, row)) return row;
-  const claimed = await manager.findOneByOrFail(IdempotencyKey, id);
+  const claimed = await manager.findOneOrFail(IdempotencyKey, { where: id, ...latestIn(manager) });
   const expiredAt = createdAt - IDEMPOTENCY_MS;
   if (claimed.createdAt <= expiredAt) {
     await manager.delete(IdempotencyKey, { ...id, createdAt: LessThanOrEqual(expiredAt) });
@@ -32,6 +32,13 @@ export async function claimIdempotencyKey(
   if (claimed.requestDigest !== requestDigest) throw keyUsedElsewhere();
   return claimed;
 }
+
+/**
+ * Options of a read that finds what an insert was refused for. In a transaction it needs a lock: at REPEATABLE READ MySQL
+ * otherwise shows the rows as they were when the transaction began.
+ */
+export const latestIn = ({ queryRunner }: EntityManager): Pick<FindOneOptions, 'lock'> =>
+  queryRunner?.isTransactionActive ? { lock: { mode: 'pessimistic_read' } } : {};
 
 export const keyUsedElsewhere = (): Problem =>
   unprocessable('this Idempotency-Key was already used for a different request; use a new key');

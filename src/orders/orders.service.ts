@@ -21,7 +21,7 @@ import { inSpan, orderAttributes } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { newId, orderIdOf, orderKey } from '../values/identifier.js';
-import { claimIdempotencyKey } from './idempotency.js';
+import { claimIdempotencyKey, latestIn } from './idempotency.js';
 import { MovieOrder } from './movie-order.entity.js';
 import { Completion, NewOrder, type OrderView, viewOf } from './movie-order.js';
 import { OrderCompletions, OrderEvents, unknownOrder } from './complete/order-completions.js';
@@ -137,6 +137,8 @@ export class OrdersService {
     const isAlone = callers === null && key === null;
     const isNew = await (isAlone ? this.inserts.run(order) : insertIfAbsent(manager, MovieOrder, order));
     if (isNew) this.events.record('created', callers, { reference, client: holder.clientId, requestId });
+    // Another transaction has created it.
+    else order = (await manager.findOne(MovieOrder, { where: { id: order.id }, ...latestIn(manager) })) ?? order;
     return viewOf(order);
   }
 

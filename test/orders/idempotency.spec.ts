@@ -1,7 +1,10 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { IdempotencyKey } from '../../src/orders/movie-order.entity.js';
+import { IdempotencyKey, MovieOrder } from '../../src/orders/movie-order.entity.js';
+import { OrdersService } from '../../src/orders/orders.service.js';
+import { orderIdOf } from '../../src/values/identifier.js';
+import { BACKEND } from '../support/backend.js';
 import { type Answer, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;
@@ -52,6 +55,25 @@ describe('an Idempotency-Key', () => {
     const later = await create(client, 'e');
     expect(later.status).toBe(201);
     expect(later.body.key).not.toBe(first.body.key);
+  });
+
+  test('finds an order that another transaction created after this one began', async () => {
+    const orders = usher.running.app.get(OrdersService, { strict: false });
+    const { client: of } = await usher.clients.create('An application', ORDER.notifyUrl);
+    const create = async (): Promise<string> => {
+      const { key } = await orders.create(of, ORDER, { idempotencyKey: 'f' });
+      await usher.dataSource.manager.update(MovieOrder, { id: orderIdOf(key) ?? '' }, { status: 'COMPLETED' });
+      return key;
+    };
+    const isPostgres = usher.dataSource.options.type === 'postgres';
+    // The embedded database runs one transaction at a time.
+    const early = BACKEND === 'embedded' && (await create());
+    await usher.dataSource.transaction(isPostgres ? 'READ COMMITTED' : 'REPEATABLE READ', async (manager) => {
+      await manager.query('SELECT COUNT(*) FROM usher_movie_order');
+      const key = early || (await create());
+      const again = await orders.create(of, ORDER, { idempotencyKey: 'f', manager });
+      expect(again).toMatchObject({ key, status: 'COMPLETED' });
+    });
   });
 
   test('with invalid characters gets a 400 that names the header', async () => {
