@@ -5,7 +5,7 @@ import { type Row, runAlone, runStatement, runTogether, type Statement } from '.
 import { databaseNow, inTransaction, nullForOtherCount, retryDeadlocks } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseMs, type RetryPolicy, retryRunAt } from '../../values/retry-schedule.js';
-import { ClientSecret } from '../../clients/client.entity.js';
+import { Client, ClientSecret } from '../../clients/client.entity.js';
 import { FailingHost } from '../contact/failing-host.entity.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
@@ -78,6 +78,7 @@ export class ClaimStore {
     let isCommitting = false;
     const released = inTransaction(this.dataSource, async (manager) => {
       isCommitting = false;
+      if (!(await manager.existsBy(Client, { id: webhook.clientId }))) return deleteErased(manager, webhook.id);
       const nextAttemptAt = retryRunAt(this.options.retry, await databaseNow(manager));
       const held = { id: webhook.id, status: 'PENDING', attempts: attempt } as const;
       const { affected } = await manager.update(Webhook, held, { attempts: attempt - 1, nextAttemptAt });
@@ -104,6 +105,12 @@ export class ClaimStore {
     }
     return failed;
   }
+}
+
+/** Deletes a webhook whose transaction was open while its client was erased: without a secret it would stay PENDING for ever. */
+async function deleteErased(manager: EntityManager, webhookId: string): Promise<void> {
+  await manager.delete(Webhook, { id: webhookId });
+  await manager.delete(WebhookAttempt, { webhookId });
 }
 
 type Answers = Map<string, ClaimResult>;
