@@ -84,7 +84,9 @@ export class GuardedConnector {
     attempt.socket = socket.on('error', () => undefined);
     socket.on('connectionAttempt', (address) => (attempt.progress.address = address));
     await once(socket, 'connect');
-    const address = socket.remoteAddress ?? 'unknown';
+    const address = socket.remoteAddress;
+    // A connection that was reset since has no address.
+    if (address === undefined) throw Object.assign(new Error('the connection was reset'), { code: 'ECONNRESET' });
     if (!isAllowedAddress(address, this.options.allowPrivateHosts)) {
       socket.destroy();
       throw new BlockedAddressError(address);

@@ -1,4 +1,6 @@
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';
 import { Receivers, notification } from './receivers.js';
@@ -149,4 +151,28 @@ describe('closing', () => {
     await oneEnded;
     expect(ended).toEqual(['closed']);
   });
+});
+
+/** In a thread of its own, because the sender's thread waits for it. */
+const RESETS_AT_ONCE = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const server = require('node:net').createServer((socket) => {
+    socket.on('close', () => {
+      Atomics.store(workerData, 0, 1);
+      Atomics.notify(workerData, 0);
+    });
+    socket.resetAndDestroy();
+  });
+  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+`;
+
+test('a receiver that resets a connection before this process looks at it has reset it, and is not blocked', async () => {
+  const hasReset = new Int32Array(new SharedArrayBuffer(4));
+  const receiver = new Worker(RESETS_AT_ONCE, { eval: true, workerData: hasReset });
+  const [port] = (await once(receiver, 'message')) as [number];
+  const openSocket = (options: TcpNetConnectOpts): Socket =>
+    connect(options).once('connect', () => Atomics.wait(hasReset, 0, 0));
+  const outcome = await receivers.sender({ openSocket }).send(notification(`http://127.0.0.1:${port}/`));
+  await receiver.terminate();
+  expect(outcome).toMatchObject({ kind: 'unreachable', code: 'connection-reset', address: '127.0.0.1' });
 });
