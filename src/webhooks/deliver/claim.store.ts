@@ -13,7 +13,7 @@ import { hostOfWebhook } from '../contact/host-changes.js';
 import { addOutcomes } from '../figures/add-outcomes.js';
 import { DeliveryEvents, type EndedWebhook } from './delivery-events.js';
 import { DeliveryPause, HELD_FROM, heldAt, Webhook, WebhookAttempt } from '../webhook.entity.js';
-import type { Claim, ClaimedWebhook, ClaimResult } from './claim.js';
+import type { Claim, ClaimedWebhook, ClaimResult, Moment } from './claim.js';
 
 /** How long to wait before trying again to claim a row that another transaction holds. */
 const LOCKED_MS = 1_000;
@@ -44,9 +44,9 @@ export class ClaimStore {
     const lock = lockDue(dataSource, ids, retry.maxAttempts, 'without pauses');
     const attempts = beginAttempts(dataSource, ids, retry, dialectOf(dataSource).rowsOfFirst);
     return retryDeadlocks(async () => {
-      const monotonicMs = performance.now();
+      const before = thisMoment();
       const [locked] = await runAlone(dataSource, [{ rows: { found: ids.length }, ...lock }, ...attempts]);
-      return answersOf(claimsOf(locked?.rows ?? [], monotonicMs));
+      return answersOf(claimsOf(locked?.rows ?? [], before));
     }).catch(nullForOtherCount);
   }
 
@@ -54,9 +54,9 @@ export class ClaimStore {
   private async claimSome(ids: string[]): Promise<Answers> {
     const { retry } = this.options;
     const { answers, failed } = await inTransaction(this.dataSource, async (manager) => {
-      const monotonicMs = performance.now();
+      const before = thisMoment();
       const { rows } = await runStatement(manager, lockDue(manager, ids, retry.maxAttempts, 'with pauses'));
-      const due = claimsOf(rows, monotonicMs);
+      const due = claimsOf(rows, before);
       this.havePauses = Boolean(rows[0]?.has_pauses);
       const claims = this.havePauses ? await holdPaused(manager, due) : due;
       const claimed = claims.map(({ webhook }) => webhook.id);
@@ -196,12 +196,15 @@ function lockDue(
   };
 }
 
-const claimsOf = (rows: Row[], monotonicMs: number): Claim[] =>
+/** This moment on the clocks of this process. */
+export const thisMoment = (): Omit<Moment, 'databaseMs'> => ({ monotonicMs: performance.now(), wallMs: Date.now() });
+
+const claimsOf = (rows: Row[], before: Omit<Moment, 'databaseMs'>): Claim[] =>
   rows.map(({ attempts, now, has_failing_host, sealed_secrets, ...webhook }) => ({
     webhook: { ...webhook, createdAt: Number(webhook.createdAt) } as ClaimedWebhook,
     sealedSecrets: sealed_secrets as string | null,
     attempt: Number(attempts) + 1,
-    at: { databaseMs: Number(now), monotonicMs },
+    at: { databaseMs: Number(now), ...before },
     hasFailingHost: Boolean(has_failing_host),
   }));
 

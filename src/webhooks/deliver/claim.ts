@@ -1,10 +1,11 @@
 import type { Outcome } from '../transport/outcome.js';
 import type { Webhook, WebhookStatus } from '../webhook.entity.js';
 
-/** The same moment on the database's clock and on this process's monotonic clock. */
+/** The same moment on the database's clock, and on the monotonic clock and the wall clock of this process. */
 export interface Moment {
   databaseMs: number;
   monotonicMs: number;
+  wallMs: number;
 }
 
 export type ClaimedWebhook = Pick<

@@ -13,7 +13,7 @@ import {
   type NoAttempt,
 } from './claim.js';
 import { DeliveryEvents, describeOutcome, inAttemptSpan } from './delivery-events.js';
-import { ClaimStore } from './claim.store.js';
+import { ClaimStore, thisMoment } from './claim.store.js';
 import { DatabaseOutage } from './database-outage.js';
 import { OutcomeStore } from './outcome.store.js';
 import { signedRequest, SigningSecrets } from './signing.js';
@@ -59,7 +59,7 @@ export class Delivery {
     const { claim } = answer;
     return inAttemptSpan(claim, async (span) => {
       const request = await this.sign(claim).catch((error: unknown) => this.cannotBe('signed', claim, error));
-      if (request === null || performance.now() - claim.at.monotonicMs > STALE_CLAIM_MS) return this.release(claim);
+      if (request === null || isStale(claim.at)) return this.release(claim);
       return this.send(claim, request, span);
     });
   }
@@ -109,6 +109,12 @@ function afterFailure(
   if (status === 'SUCCESS') return { kind: 'ended' };
   if (status === 'FAILED') return { kind: 'exhausted', ...summary };
   return { kind: 'failed', ...summary, dueInMs: (nextAttemptAt ?? now) - now };
+}
+
+/** By either clock: on Linux the monotonic one stands still while the machine is suspended. */
+function isStale({ monotonicMs, wallMs }: Moment): boolean {
+  const now = thisMoment();
+  return Math.max(now.monotonicMs - monotonicMs, now.wallMs - wallMs) > STALE_CLAIM_MS;
 }
 
 /** The database's time at the moment, plus what has passed since then on the monotonic clock. */

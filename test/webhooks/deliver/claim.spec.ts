@@ -4,10 +4,14 @@ import { type DataSource, In } from 'typeorm';
 import { databaseNow } from '../../../src/database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../src/usher.options.js';
 import { leaseMs } from '../../../src/values/retry-schedule.js';
-import type { Claim } from '../../../src/webhooks/deliver/claim.js';
+import type { Claim, ClaimResult } from '../../../src/webhooks/deliver/claim.js';
 import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
 import { DatabaseOutage } from '../../../src/webhooks/deliver/database-outage.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
+import { Delivery } from '../../../src/webhooks/deliver/delivery.js';
+import { OutcomeStore } from '../../../src/webhooks/deliver/outcome.store.js';
+import { SigningSecrets } from '../../../src/webhooks/deliver/signing.js';
+import { NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { TestUsher } from '../../support/usher.js';
 
@@ -20,9 +24,9 @@ afterAll(async () => {
   await usher.stop();
 });
 
-function newStore(): ClaimStore {
+function newStore(Store = ClaimStore): ClaimStore {
   const { app } = usher.running;
-  return new ClaimStore(
+  return new Store(
     app.get<DataSource>(getDataSourceToken('usher')),
     app.get(USHER_OPTIONS),
     app.get(DeliveryEvents, { strict: false }),
@@ -104,4 +108,25 @@ test('a release whose answer was lost does not undo the claim that another worke
   expect(others).toMatchObject([{ attempt: claim.attempt }]);
   expect(await manager.findOneByOrFail(Webhook, { id })).toMatchObject({ attempts: 1 });
   expect(await manager.countBy(WebhookAttempt, { webhookId: id, number: 1 })).toBe(1);
+});
+
+/** A machine that is suspended for ten seconds after each claim. The monotonic clock then stands still. */
+class SuspendedStore extends ClaimStore {
+  override async claim(ids: string[]): Promise<ClaimResult[]> {
+    const answers = await super.claim(ids);
+    for (const answer of answers) if (answer.kind === 'claimed') answer.claim.at.wallMs -= 10_000;
+    return answers;
+  }
+}
+
+test('a claim from before the machine was suspended is released, and nothing is sent', async () => {
+  const [id] = (await newWebhooks(1)) as [string];
+  const get = <T>(type: new (...injected: never[]) => T): T => usher.running.app.get(type, { strict: false });
+  const [outcomes, secrets, sender] = [get(OutcomeStore), get(SigningSecrets), get(NotificationSender)];
+  const store = newStore(SuspendedStore);
+  const delivery = new Delivery(store, outcomes, secrets, sender, get(DeliveryEvents), get(DatabaseOutage));
+  expect(await delivery.attempt(id)).toMatchObject({ kind: 'deferred' });
+  const { manager } = usher.dataSource;
+  expect(await manager.findOneByOrFail(Webhook, { id })).toMatchObject({ status: 'PENDING', attempts: 0 });
+  expect(await manager.countBy(WebhookAttempt, { webhookId: id })).toBe(0);
 });
