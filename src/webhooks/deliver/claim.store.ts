@@ -141,21 +141,20 @@ export async function failExhausted(
   } as const;
   const exhausted = await manager.findBy(Webhook, { ...isOver, id: In(ids) });
   if (exhausted.length === 0) return [];
-  const { affected } = await manager.update(
+  // Locked, because another process may end some of them now: only one of the two counts an end.
+  const failed = await manager.find(Webhook, {
+    where: { ...isOver, id: In(exhausted.map(({ id }) => id)) },
+    order: { id: 'ASC' },
+    lock: { mode: 'pessimistic_write' },
+  });
+  await manager.update(
     Webhook,
-    { ...isOver, id: In(exhausted.map(({ id }) => id)) },
+    { id: In(failed.map(({ id }) => id)) },
     { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: now },
   );
-  // Another process may have ended some of them since they were read.
-  const failed =
-    affected === exhausted.length
-      ? exhausted
-      : await manager.findBy(Webhook, { id: In(ids), status: 'FAILED', finishedAt: now });
   const failure = { error: CUT_OFF, diagnosis: 'interrupted' as const, endedFailed: true };
-  await noteAttempts(
-    manager,
-    failed.map((webhook) => ({ ...hostOfWebhook(webhook), endedAt: now, failure })),
-  );
+  const attempts = failed.map((webhook) => ({ ...hostOfWebhook(webhook), endedAt: now, failure }));
+  await noteAttempts(manager, attempts);
   await addOutcomes(
     manager,
     failed.map((webhook) => ({ webhook, endedAt: now, attempt: null, ended: 'FAILED' })),

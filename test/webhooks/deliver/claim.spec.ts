@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import { type DataSource, In } from 'typeorm';
-import { databaseNow } from '../../../src/database/sql.js';
+import { databaseNow, inTransaction } from '../../../src/database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../src/usher.options.js';
 import { leaseMs } from '../../../src/values/retry-schedule.js';
 import type { Claim, ClaimResult } from '../../../src/webhooks/deliver/claim.js';
-import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
+import { ClaimStore, failExhausted } from '../../../src/webhooks/deliver/claim.store.js';
 import { DatabaseOutage } from '../../../src/webhooks/deliver/database-outage.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
 import { Delivery } from '../../../src/webhooks/deliver/delivery.js';
@@ -69,6 +69,20 @@ test('a batch counts and records an attempt of the webhooks that it claims, and 
     expect(nextAttemptAt).toBeLessThan(attempt!.startedAt + leaseMs(retry) + retry.retryEveryMs);
   }
   expect(await manager.countBy(WebhookAttempt, { webhookId: In([claimed, ended]) })).toBe(1);
+});
+
+test('of two workers that end a webhook at the same moment, one counts its end', async () => {
+  const [id] = (await newWebhooks(1)) as [string];
+  const { dataSource } = usher;
+  await dataSource.manager.update(Webhook, { id }, { attempts: 5, nextAttemptAt: 1 });
+  const now = await databaseNow(dataSource.manager);
+  const end = () => inTransaction(dataSource, (manager) => failExhausted(manager, [id], 5, now));
+  const ended = await Promise.all([end(), end()]);
+  expect(ended.flat()).toMatchObject([{ id }]);
+  expect(await dataSource.manager.findOneByOrFail(Webhook, { id })).toMatchObject({
+    status: 'FAILED',
+    finishedAt: now,
+  });
 });
 
 async function claimOf(id: string): Promise<Claim> {
