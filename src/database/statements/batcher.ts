@@ -10,7 +10,7 @@ interface Waiting<T, R> {
 const MAX_ITEMS = 64;
 /** While a batch runs, the next one begins with so many items. Fewer wait for it, and then share a larger batch. */
 const WORTH_A_BATCH = 16;
-/** A batch that runs for longer may wait for a lock. Later items do not wait for it. */
+/** A batch that runs for longer may wait for a lock. Later items do not wait for it, if several batches may run. */
 const SLOW_MS = 20;
 
 /**

@@ -233,6 +233,10 @@ function outcomesSince(
   });
 }
 
+/**
+ * An attempt of this batch ended a webhook if their times are equal: its first recording may have been committed without an
+ * answer. An overlapping attempt in another process may have the same time. Then both report the end, and nothing else differs.
+ */
 function statesOf(rows: Map<string, Webhook>, finished: FinishedAttempt[]): DeliveryState[] {
   const endTimes = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
   const notReported = new Set(rows.keys());
