@@ -118,7 +118,7 @@ export class ClientAuthentication {
     }
   }
 
-  private async identify(request: OAuthRequest, { internal }: OAuthRouteOptions): Promise<void> {
+  private async identify(request: OAuthRequest, { internal }: OAuthRouteOptions, isFresh = false): Promise<void> {
     checkSingleHeaders(request);
     const credentials = parseBasicHeader(request.headers.authorization);
     // The decoded client id, so that different encodings of one id count together.
@@ -128,7 +128,7 @@ export class ClientAuthentication {
     const check = async (): Promise<Caller | null> =>
       internal && hasCredentials(credentials, this.options.internal)
         ? INTERNAL
-        : this.secrets.authenticate(credentials);
+        : this.secrets.authenticate(credentials, isFresh);
     const caller = await this.failuresOfClient.run(`${group} ${claimedId}`, check, slowDown);
     if (caller === null) throw await this.failed(request, claimedId, limitKey(group), credentials);
     request.user = caller.client;
@@ -150,24 +150,22 @@ export class ClientAuthentication {
   }
 
   /**
-   * Runs the work of an authenticated request. If it finds that the cached client has changed, the request is authenticated
-   * by the database, and the work is repeated.
+   * Runs the work of an authenticated request. If it throws {@link ClientChanged}, the request is authenticated by the
+   * database, even if another request has done so meanwhile, and the work is repeated.
    */
-  async withCurrentClient<T>(request: OAuthRequest, response: HttpResponse, work: () => Promise<T>): Promise<T> {
+  async withCurrentClient<T>(request: OAuthRequest, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof ClientChanged) || !request.user) throw error;
-      await this.authenticateAgain(request, request.user, response);
+      await this.authenticateAgain(request);
       return work();
     }
   }
 
-  private async authenticateAgain(request: OAuthRequest, { id }: Client, response: HttpResponse): Promise<void> {
-    this.secrets.forget(id);
+  private async authenticateAgain(request: OAuthRequest): Promise<void> {
     delete request.user;
-    request[IS_AUTHENTICATED] = false;
-    await this.authenticate(request, response, { internal: false });
+    await this.identify(request, { internal: false }, true);
   }
 }
 

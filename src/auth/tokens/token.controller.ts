@@ -63,7 +63,7 @@ export class TokenController {
   @OAuthRoute()
   async token(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
     const issue = () => this.tokens.token(request.user, parametersOf(request), request.rememberedSecret);
-    sendOk(response, await this.authentication.withCurrentClient(request, response, issue));
+    sendOk(response, await this.authentication.withCurrentClient(request, issue));
   }
 
   /** Specification 4.2. */
@@ -71,7 +71,7 @@ export class TokenController {
   @OAuthRoute()
   async refresh(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
     const refresh = () => this.tokens.refresh(request.user, parametersOf(request), request.rememberedSecret);
-    sendOk(response, await this.authentication.withCurrentClient(request, response, refresh));
+    sendOk(response, await this.authentication.withCurrentClient(request, refresh));
   }
 
   /** RFC 7009: an empty 200, also for an unknown token. */

@@ -62,11 +62,14 @@ export class ClientSecrets {
   /**
    * The client of the first credentials that are valid. Null for an unknown or disabled client or a wrong secret. The caller
    * cannot distinguish these cases by timing: an id and a secret that have not been accepted within the last seconds are
-   * looked up in the database.
+   * looked up in the database. With `isFresh` all are, so that the result has no `rememberedSecret`.
    */
-  async authenticate(credentials: { id: string; secret: string }[]): Promise<AuthenticatedClient | null> {
+  async authenticate(
+    credentials: { id: string; secret: string }[],
+    isFresh = false,
+  ): Promise<AuthenticatedClient | null> {
     for (const { id, secret } of credentials) {
-      const found = this.remembered.get(digestOf(id, secret)) ?? (await this.read(id, secret));
+      const found = (isFresh ? null : this.remembered.get(digestOf(id, secret))) ?? (await this.read(id, secret));
       if (found) return found;
     }
     return null;
@@ -96,6 +99,7 @@ export class ClientSecrets {
 
   private async read(id: string, secret: string): Promise<AuthenticatedClient | null> {
     const readAt = performance.now();
+    this.remembered.delete(digestOf(id, secret));
     const secrets = (await this.dataSource
       .createQueryBuilder(ClientSecret, 'secret')
       .innerJoinAndMapOne('secret.client', Client, 'client', 'client.id = secret.clientId')

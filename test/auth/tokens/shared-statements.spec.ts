@@ -75,6 +75,17 @@ describe('concurrent token requests', () => {
     expect(await usher.dataSource.manager.countBy(AccessToken, { clientId: client.id })).toBe(3);
   });
 
+  test('with an unknown refresh token are all refused as such, although the client is remembered', async () => {
+    const client = await usher.client();
+    const dead = (await client.token()).body.refresh_token;
+    await client.token();
+    await usher.clients.revokeTokens(client.id);
+    const answers = await Promise.all(Array.from({ length: 60 }, () => client.refresh(dead)));
+    expect(new Set(answers.map(({ status, body }) => `${status} ${String(body.error)}`))).toEqual(
+      new Set(['400 invalid_grant']),
+    );
+  });
+
   test('are answered after the commit: another connection sees each grant at once', async () => {
     const client = await usher.client();
     const seen = await Promise.all(
