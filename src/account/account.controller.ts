@@ -16,53 +16,43 @@ import { z } from 'zod';
 import { addressOf, type HttpResponse, RequestActor, setHeaders } from '../http/exchange.js';
 import { CurrentClient } from '../auth/bearer/bearer.guard.js';
 import type { Client } from '../clients/client.entity.js';
-import { INVALID_CREDENTIALS, parseBasicHeader } from '../http/basic-credentials.js';
-import { BASIC_CHALLENGE, ProblemFilter } from '../http/error-response.js';
+import { parseBasicHeader } from '../http/basic-credentials.js';
+import { ProblemFilter } from '../http/error-response.js';
 import { NO_STORE, UsherRoutes } from '../http/oauth-route.js';
-import { KNOWN_QUERY, Problem, unauthorized, validated } from '../http/problem.js';
+import { KNOWN_QUERY, Problem, validated } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
 import type { AccountView, ChangedNotifyUrl, NewSecret } from './account-view.js';
 import { ClientAccount } from './client-account.js';
 import { FailureCounts } from '../audit/audit.module.js';
-import { BasicGuard, type ClientRequest } from '../auth/client-authentication/client-authentication.js';
-import { ClientSecrets } from '../clients/secrets/client-secrets.js';
+import { ClientAuthentication, type OAuthRequest } from '../auth/client-authentication/client-authentication.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /**
  * Requires the client id and secret, never an access token: a leaked token must not be able to take the account over.
- * No response is stored by a cache. A remembered authentication is checked again, because a secret that has just been
- * replaced must not replace the new one.
+ * No response is stored by a cache. The database authenticates every request, because a secret that has just been replaced
+ * must not replace the new one.
  */
 @Injectable()
 class AccountGuard implements CanActivate {
   static readonly security = 'basic';
 
   constructor(
-    private readonly basic: BasicGuard,
-    private readonly secrets: ClientSecrets,
+    private readonly clients: ClientAuthentication,
     private readonly failures: FailureCounts,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const http = context.switchToHttp();
-    const request = http.getRequest<ClientRequest>();
-    setHeaders(http.getResponse<HttpResponse>(), NO_STORE);
-    await this.basic.canActivate(context).catch((error: unknown) => {
+    const [request, response] = [http.getRequest<OAuthRequest>(), http.getResponse<HttpResponse>()];
+    setHeaders(response, NO_STORE);
+    await this.clients.authenticateElsewhere(request, response, true).catch((error: unknown) => {
       const status = error instanceof Problem ? error.getStatus() : 500;
       if (status === 401 || status === 429)
         this.failures.countClient(request.claimedClient, addressOf(request), status === 429);
       throw error;
     });
-    await this.checkRemembered(request);
     return true;
-  }
-
-  private async checkRemembered({ user, rememberedSecret = null }: ClientRequest): Promise<void> {
-    const requester = { clientId: user.id, generation: user.tokenGeneration, rememberedSecret };
-    if (await this.secrets.isStillValid(requester)) return;
-    this.secrets.forget(user.id);
-    throw unauthorized(INVALID_CREDENTIALS, BASIC_CHALLENGE);
   }
 }
 

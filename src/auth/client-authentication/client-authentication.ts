@@ -105,11 +105,11 @@ export class ClientAuthentication {
 
   /**
    * Authenticates a request to any other route and stores its client on it, or throws a `Problem`. The headers are set here
-   * because an embedding application may use its own error filter.
+   * because an embedding application may use its own error filter. `isFresh`: by the database, not by what is remembered.
    */
-  async authenticateElsewhere(request: OAuthRequest, response: HttpResponse): Promise<void> {
+  async authenticateElsewhere(request: OAuthRequest, response: HttpResponse, isFresh = false): Promise<void> {
     try {
-      await this.identify(request, { internal: false });
+      await this.identify(request, { internal: false }, isFresh);
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       const problem = problemOf(error);
