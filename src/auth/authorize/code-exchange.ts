@@ -11,7 +11,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { newId } from '../../values/identifier.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { EXPIRY_MARGIN_MS, Grant } from '../tokens/grant.entity.js';
-import { requiredText } from '../tokens/token-request.js';
+import { isGiven, requiredText } from '../tokens/token-request.js';
 import { digestToken, type NewTokens, newTokens } from '../tokens/token.js';
 import { Authorization } from './authorization.entity.js';
 import { revokeGrants } from './connected-applications.js';
@@ -40,7 +40,7 @@ export class CodeExchange {
   async exchange(client: Requester, parameters: Parameters): Promise<Exchanged> {
     const code = requiredText(parameters, 'code');
     const verifier = requiredText(parameters, 'code_verifier');
-    const redirectUri = parameters.redirect_uri === undefined ? null : requiredText(parameters, 'redirect_uri');
+    const redirectUri = isGiven(parameters.redirect_uri) ? requiredText(parameters, 'redirect_uri') : null;
     const outcome = await inTransaction(this.dataSource, async (manager) => {
       if (!(await this.secrets.isStillValid(client, manager))) throw new ClientChanged();
       const found = await manager.findOneBy(Authorization, { codeDigest: digestToken(code) });

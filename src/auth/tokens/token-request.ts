@@ -82,4 +82,4 @@ function credentialFaults(body: Parameters, clientId: string): string[] {
 }
 
 /** RFC 6749 §3.2: an empty parameter counts as omitted. So does null, which serializers write for an unset field. */
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
+export const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== '';

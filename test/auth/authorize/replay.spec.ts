@@ -106,6 +106,10 @@ describe('a code', () => {
     expect((await exchange(client, code)).status).toBe(200);
   });
 
+  test.each(['', null])('is exchanged with the redirect_uri %j, which counts as left out', async (redirect_uri) => {
+    expect((await exchange(client, await newCode(), { redirect_uri })).status).toBe(200);
+  });
+
   test('of a client that may not use the grant is refused', async () => {
     const limited = await usher.client();
     const { status, body } = await exchange(limited, await newCode());
