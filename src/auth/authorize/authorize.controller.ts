@@ -2,6 +2,7 @@ import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { logServerError, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
+import { isSearchable } from '../../http/pages/fields.js';
 import { formFields } from '../../http/pages/form.js';
 import { refused } from '../../http/pages/form-tokens.js';
 import { PageRoute, seeOther, sendPage } from '../../http/pages/page.js';
@@ -153,7 +154,7 @@ export class ConnectionsController {
   async withdraw(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const { form, client_id: clientId } = formFields(request);
     const owner = await this.site.currentOwner(request);
-    if (!owner || clientId === undefined) throw refused();
+    if (!owner || clientId === undefined || !isSearchable(clientId)) throw refused();
     this.site.forms.check(request.headers, purposeOf(owner.id), form);
     await this.applications.withdraw(owner.id, clientId, ownerActor(request, owner));
     seeOther(response, this.site.url(CONNECTIONS));

@@ -81,6 +81,16 @@ describe('the consent page', () => {
   });
 });
 
+test('the page of connected applications refuses a client_id that no client can have', async () => {
+  const { browser } = await signedIn(usher);
+  await browser.decide(authorizePath(client));
+  const withdraw = async (client_id: string) => {
+    const { form } = fieldsOf((await browser.get('/auth/connections')).text);
+    return (await browser.post('/auth/connections', { form: form!, client_id })).status;
+  };
+  expect([await withdraw('a\0b'), await withdraw(client.id)]).toEqual([403, 303]);
+});
+
 describe('a link of this server', () => {
   test('leads to no other site before the owner has signed in, also with a faulty request', async () => {
     const faults: Record<string, string | null>[] = [
