@@ -113,7 +113,7 @@ export function takeTurns(server: FastifyInstance): void {
 
 /** Routes that wait for a receiver, or for the queue. */
 export const WAITING_ROUTES =
-  /^\/(webhooks\/test|client\/notify-url|sandbox\/certifications|ops\/(queues.*|(receivers|clients)\/:\w+\/(test|notify-url)))$/;
+  /^\/(webhooks\/test|client\/notify-url|sandbox\/certifications|ops\/(queues.*|(receivers|clients)\/:\w+\/(test|notify-url))|portal\/settings\/(test|notify-url|certify))$/;
 
 /**
  * Answers 503 to a request that takes longer than `databaseTimeoutMs`. Its statement goes on until the database ends

@@ -63,5 +63,8 @@ test('exactly the routes that wait for a receiver or the queue are without this 
     '/ops/receivers/:host/test',
     '/ops/clients/:id/notify-url',
     '/ops/clients/:id/test',
+    '/portal/settings/notify-url',
+    '/portal/settings/test',
+    '/portal/settings/certify',
   ]);
 });
