@@ -10,6 +10,7 @@ import { Member } from '../../../members/member.entity.js';
 import { firstIdAt, ID } from '../../../values/identifier.js';
 import { namesOf } from '../../../database/sql.js';
 import { compared } from '../../../webhooks/undelivered/webhook-ids.js';
+import { isSearchable } from '../../../http/pages/fields.js';
 import type { Found, Part } from '../../../http/pages/list.js';
 
 /** An event with the names of clients and members, by how events name them: `client:ID`, `member:ID`, `owner:ID`. */
@@ -90,6 +91,7 @@ export class AuditSearch {
     const events = await manager.find(AuditEvent, { where: { id: In(ids) }, order: { id: 'DESC' } });
     const named = events
       .flatMap(({ actor, subject, detail }) => [actor, subject ?? '', `client:${String(detail.client)}`])
+      .filter(isSearchable)
       .map(kindAndId);
     const idsOf = (...kinds: string[]) => named.flatMap(([kind, id]) => (kinds.includes(kind) ? id : []));
     const [clients, members] = await Promise.all([

@@ -5,6 +5,7 @@ import { newId } from '../../../../src/values/identifier.js';
 import { TestReceiver } from '../../../support/receiver.js';
 import { TestUsher } from '../../../support/usher.js';
 import { insertFailed } from '../../../webhooks/undelivered/support.js';
+import { portalOf } from '../../portal/portal-browser.js';
 import { ConsolePages, HOSTILE } from '../console-pages.js';
 
 let usher: TestUsher;
@@ -96,4 +97,12 @@ test('the audit names a fault at its field, keeps the values, and shows everythi
     detail: { [HOSTILE]: HOSTILE, client: HOSTILE, resentAs: HOSTILE, request: HOSTILE },
   });
   expect((await find({ subject: `queue:${HOSTILE}` })).match(/&lt;script&gt;/g)!.length).toBeGreaterThan(6);
+});
+
+test('a list that somebody saved with a NUL in its address does not break the audit, nor the record of the portal', async () => {
+  const { id } = await usher.client();
+  const browser = await portalOf(usher, id);
+  expect((await browser.get('/portal/missed.csv?client=a%00b')).status).toBe(200);
+  expect((await browser.get('/portal/record')).text).toContain('saved a list as a file');
+  expect(deeds(await find({ actor: `client:${id}` }))[0]).toBe('saved a list as a file');
 });
