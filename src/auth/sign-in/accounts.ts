@@ -19,13 +19,15 @@ export abstract class Accounts<T extends Account> {
   protected abstract readonly kind: 'member' | 'operator';
   protected abstract readonly maxNameLength: number;
   /** Each kind has its own, so that operators do not wait for members. */
-  private readonly passwords = new Passwords();
+  private readonly passwords: Passwords;
 
   constructor(
     @Inject(USHER_DATA_SOURCE) protected readonly dataSource: DataSource,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
+  ) {
+    this.passwords = new Passwords(options.databaseTimeoutMs);
+  }
 
   /** 404 if there is no account with this name. */
   async get(name: string): Promise<T> {

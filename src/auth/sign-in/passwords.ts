@@ -12,7 +12,9 @@ const DUMMY = `$argon2id$v=19$m=${ARGON2ID.memoryCost},t=${ARGON2ID.timeCost},p=
 /** After a stranger's password the next one waits so many times as long as it took: guessing uses a fifth of a processor. */
 const REST = 4;
 /** Work that has waited so long in the queue is answered 503. */
-export const MAX_WAIT_MS = 10_000;
+export const MAX_WAIT_MS = 8_000;
+/** The part of a request's time that the queue may take, so that its answer is not taken for the database's silence. */
+const QUEUE_SHARE = 0.8;
 
 /** Waiting work, by account or network. They take turns: the one that was served goes to the end. */
 type Turns = Map<string, Set<() => void>>;
@@ -32,7 +34,15 @@ export class Passwords {
   private readonly networks: Turns = new Map();
   private isResting = false;
 
-  constructor(private readonly clock: Clock = MONOTONIC) {}
+  private readonly maxWaitMs: number;
+
+  /** `requestMs`: the time after which a request is answered 503 because the database gave no answer. */
+  constructor(
+    requestMs: number,
+    private readonly clock: Clock = MONOTONIC,
+  ) {
+    this.maxWaitMs = Math.min(MAX_WAIT_MS, QUEUE_SHARE * requestMs);
+  }
 
   /** 422 if it is too short or too long. */
   async hash(password: string): Promise<string> {
@@ -88,7 +98,7 @@ export class Passwords {
     return new Promise((begin, refuse) => {
       const waiting = turns.get(key) ?? new Set();
       turns.set(key, waiting.add(begin));
-      this.clock.after(MAX_WAIT_MS, () => {
+      this.clock.after(this.maxWaitMs, () => {
         if (waiting.delete(begin)) refuse(unavailable());
       });
     });

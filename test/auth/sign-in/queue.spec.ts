@@ -1,6 +1,9 @@
+import { PassThrough } from 'node:stream';
 import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { MAX_WAIT_MS, Passwords } from '../../../src/auth/sign-in/passwords.js';
 import { TestClock } from '../../limits/support.js';
+import { TestUsher } from '../../support/usher.js';
+import { fieldsOf, TestBrowser } from '../authorize/support.js';
 
 const PASSWORD = 'a long password';
 const from = (network: string, isKnown = false) => ({ network, isKnown });
@@ -10,11 +13,11 @@ let clock: TestClock;
 let passwords: Passwords;
 let answered: string[];
 beforeAll(async () => {
-  hash = await new Passwords().hash(PASSWORD);
+  hash = await new Passwords(10_000).hash(PASSWORD);
 });
 const begin = () => {
   clock = new TestClock();
-  passwords = new Passwords(clock);
+  passwords = new Passwords(10_000, clock);
   answered = [];
 };
 beforeEach(begin);
@@ -109,4 +112,19 @@ test('a check that has waited too long in the queue is answered 503, and the que
   for (const guess of await late) expect(guess).toMatchObject({ reason: { status: 503 } });
   expect(await guesses[0]).toBe(false);
   expect(await passwords.isRight(PASSWORD, hash, from('a'))).toBe(true);
+});
+
+test('a busy queue is answered before the time for the database ends, and is not logged as a fault of it', async () => {
+  const log = new PassThrough();
+  const usher = await TestUsher.start({ DATABASE_TIMEOUT: '2s', TRUST_PROXY: '1', LOG_LEVEL: 'error' }, log);
+  const guess = async (_: unknown, n: number) => {
+    const browser = new TestBrowser(usher.running.url);
+    const { form } = fieldsOf((await browser.get('/ops/sign-in')).text);
+    const headers = { 'x-forwarded-for': `192.0.2.${n}`, 'sec-fetch-site': 'same-origin' };
+    return browser.post('/ops/sign-in', { form: form!, name: `nobody-${n}`, password: 'a guess' }, headers);
+  };
+  const statuses = (await Promise.all(Array.from({ length: 60 }, guess))).map(({ status }) => status);
+  await usher.stop();
+  expect(new Set(statuses)).toEqual(new Set([403, 503]));
+  expect(String(log.read())).not.toContain('the database is away');
 });
