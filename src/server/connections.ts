@@ -14,13 +14,14 @@ const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)
 
 /**
  * Limits the requests without credentials of one address, before other work is done for them. Only one of them begins
- * in each turn of the event loop, so that requests with credentials hardly wait for them. A request for an unknown path
- * counts even with credentials, because nothing checks them.
+ * in each turn of the event loop, so that requests with credentials hardly wait for them. A request counts even with
+ * credentials where nothing checks them: at an unknown path, and at a page for browsers.
  */
 export function limitAnonymous(
   server: FastifyInstance,
-  { anonymousRateLimit: rate, guidesUrl }: Pick<Config, 'anonymousRateLimit' | 'guidesUrl'>,
+  config: Pick<Config, 'anonymousRateLimit' | 'guidesUrl' | 'opsPort'>,
 ): void {
+  const { anonymousRateLimit: rate, guidesUrl } = config;
   if (!rate) return;
   const limiter = new Limiter(rate, null);
   const waiting: (() => void)[] = [];
@@ -33,11 +34,22 @@ export function limitAnonymous(
     if (wait > 0) answerAtOnce(request, reply, 'slow_down', tooManyRequests(TOO_MANY_ANONYMOUS, wait), guidesUrl);
     else if (waiting.push(done) === 1) setImmediate(beginNext);
   };
-  server.addHook('onRequest', (request, reply, done) => (isAnonymous(request) ? check(request, reply, done) : done()));
+  const isCounted =
+    config.opsPort === null
+      ? isAnonymous
+      : (request: FastifyRequest) =>
+          isAnonymous(request) || (isAtPublicPort(request, config) && OPERATORS.test(request.routeOptions.url ?? ''));
+  server.addHook('onRequest', (request, reply, done) => (isCounted(request) ? check(request, reply, done) : done()));
 }
 
+/** Routes that check the credentials of every request. */
+export const CREDENTIAL_ROUTES =
+  /^\/(auth\/(token|refresh|revoke|introspect)|client|movie-orders|webhooks|webhook-resends|sandbox|internal|ops(?!\/console\.)|docs\/internal(\.json)?)(\/|$)/;
+/** What only OPS_PORT answers, if it is set. */
+export const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)([/#]|$)/i;
+
 const isAnonymous = (request: FastifyRequest): boolean =>
-  request.is404 || (request.headers.authorization === undefined && !isProbe(request));
+  !(request.headers.authorization && CREDENTIAL_ROUTES.test(request.routeOptions.url ?? '')) && !isProbe(request);
 
 const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
 

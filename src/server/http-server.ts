@@ -18,6 +18,7 @@ import {
   isAtPublicPort,
   limitAnonymous,
   markOpsConnections,
+  OPERATORS,
   takeTurns,
   type Trust,
   trustOf,
@@ -176,8 +177,6 @@ const endedMeanwhile = ({ raw }: FastifyRequest): OAuthError | undefined =>
   raw.socket.destroyed ? new OAuthError('invalid_request', 'the connection ended before the body') : undefined;
 
 const CONSOLE = /^\/+ops(\/|$)/i;
-/** What only OPS_PORT answers, if it is set. */
-const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)([/#]|$)/i;
 
 /** Matches the route that Fastify matched, however the path was written, and the path itself if no route matched. */
 function isBelow(paths: RegExp, { routeOptions, url }: FastifyRequest): boolean {

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Answer, basic, type TestClient, TestUsher } from '../../support/usher.js';
+import { CREDENTIAL_ROUTES } from '../../../src/server/connections.js';
+import { routesOf } from '../../../src/server/error.filter.js';
+import { type Answer, basic, OWN_CREDENTIALS, type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
 let client: TestClient;
 beforeAll(async () => {
-  usher = await TestUsher.start({ ANONYMOUS_RATE_LIMIT: '2/h', TRUST_PROXY: '1' });
+  usher = await TestUsher.start({ ANONYMOUS_RATE_LIMIT: '2/h', TRUST_PROXY: '1', AUTH_FAILURE_LIMIT: '1000/h' });
   client = await usher.client();
 });
 afterAll(() => usher.stop());
@@ -60,4 +62,41 @@ test('health checks and requests with credentials are never counted, and pass ab
 test('an unknown path counts with credentials too, because nothing checks them', async () => {
   const headers = { authorization: 'Bearer invented' };
   expect(await statuses('192.0.2.5', ['/nowhere', '/nowhere', '/nowhere'], headers)).toEqual([404, 404, 429]);
+});
+
+test('a page that reads no credentials counts with them too, and an empty header is none', async () => {
+  const headers = { authorization: 'Bearer invented' };
+  const pages = ['/portal', '/docs', '/.well-known/oauth-authorization-server'];
+  expect(await statuses('192.0.2.6', pages, headers)).toEqual([200, 200, 429]);
+  expect(await statuses('192.0.2.7', ['/client', '/client', '/client'], { authorization: '' })).toEqual([
+    401, 401, 429,
+  ]);
+});
+
+test('where operators have a port of their own, their routes count at the public one, which answers 404', async () => {
+  const other = await TestUsher.start({ ...OWN_CREDENTIALS, ANONYMOUS_RATE_LIMIT: '2/h', OPS_PORT: '0' });
+  const headers = { authorization: basic('ops', 'ops') };
+  const statuses = async (server: TestUsher): Promise<number[]> => {
+    const answers = [];
+    for (let n = 0; n < 3; n += 1) answers.push(await server.request('GET', '/ops/metrics', headers));
+    return answers.map(({ status }) => status);
+  };
+  expect([await statuses(other), await statuses(other.atOpsPort())]).toEqual([
+    [404, 404, 429],
+    [200, 200, 200],
+  ]);
+  await other.stop();
+});
+
+test('exactly the routes that check credentials are without this limit', async () => {
+  const authorization = basic('nobody', 'wrong');
+  const routes = routesOf(usher.running.app.getHttpAdapter().getInstance() as never);
+  const differing: string[] = [];
+  for (const [n, { method, url }] of routes.filter(({ method }) => method !== 'HEAD').entries()) {
+    const headers = { authorization, 'x-forwarded-for': `198.51.100.${n}`, accept: 'application/json' };
+    const path = url.replace(/:\w+/g, 'x').replace('*', 'x');
+    const { status } = await usher.request(method, path, headers);
+    if ((status === 401) !== CREDENTIAL_ROUTES.test(url)) differing.push(`${method} ${url} ${status}`);
+  }
+  expect(differing).toEqual([]);
 });
