@@ -50,7 +50,7 @@ export class CodeExchange {
       return isValid ? this.use(manager, client, found) : null;
     });
     if (outcome && 'tokens' in outcome) return outcome;
-    if (outcome) this.accessTokens.forgetGrant(outcome.revoked);
+    if (outcome) this.accessTokens.forgetGrants([outcome.revoked]);
     throw invalidCode();
   }
 

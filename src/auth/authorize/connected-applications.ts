@@ -44,18 +44,17 @@ export class ConnectedApplications {
       if (isConnected) await this.audit.record({ action: 'consent.withdrawn', subject, actor, detail }, manager);
       return grants;
     });
-    this.forget(revoked);
+    this.accessTokens.forgetGrants(revoked);
   }
 
   /** The same for all clients, in the caller's transaction: call it when an account is closed or its password is changed. */
   async withdrawAll(ownerId: string, manager: EntityManager): Promise<void> {
-    this.forget((await end(manager, { ownerId })).grants);
-  }
-
-  private forget(grantIds: string[]): void {
-    for (const id of grantIds) this.accessTokens.forgetGrant(id);
+    this.accessTokens.forgetGrants((await end(manager, { ownerId })).grants);
   }
 }
+
+/** No database takes more than 65,535 parameters in a statement. */
+const MAX_IDS = 10_000;
 
 /** Deletes codes first: an exchange at the same moment either finds no code, or its grant is found here. */
 async function end(manager: EntityManager, holder: { ownerId: string; clientId?: string }) {
@@ -71,8 +70,10 @@ async function end(manager: EntityManager, holder: { ownerId: string; clientId?:
 export async function revokeGrants(manager: EntityManager, where: FindOptionsWhere<Grant>): Promise<string[]> {
   const grants = await manager.find(Grant, { select: { id: true }, where, lock: { mode: 'pessimistic_write' } });
   const ids = grants.map(({ id }) => id).sort();
-  if (ids.length === 0) return ids;
-  await manager.delete(AccessToken, { grantId: In(ids) });
-  await manager.delete(Grant, { id: In(ids) });
+  for (let first = 0; first < ids.length; first += MAX_IDS) {
+    const some = In(ids.slice(first, first + MAX_IDS));
+    await manager.delete(AccessToken, { grantId: some });
+    await manager.delete(Grant, { id: some });
+  }
   return ids;
 }

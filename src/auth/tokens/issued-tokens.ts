@@ -41,7 +41,7 @@ export class IssuedTokens {
     );
     if (grant === undefined) return;
     if (kind === 'access') this.accessTokens.forget(token);
-    else this.accessTokens.forgetGrant(grant);
+    else this.accessTokens.forgetGrants([grant]);
     this.audit.log('token.revoked', { client: clientId, kind, grant });
   }
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Grant } from '../../../src/auth/tokens/grant.entity.js';
+import { MembersService } from '../../../src/members/members.service.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../../src/values/notification.js';
 import { DeliveredReference } from '../../../src/webhooks/webhook.entity.js';
 import { TestReceiver } from '../../support/receiver.js';
@@ -125,4 +127,22 @@ describe('a member on the command line', () => {
     const set = await usherJson(usher.settings, ['client', 'set-application', id, '--trusted']);
     expect(set).toEqual({ client_id: id, grants: 'authorization_code', redirect_uris: uri, trusted: true });
   });
+});
+
+test('a member with more grants than a statement takes parameters is disabled with all of them', async () => {
+  const { owner, tokens } = await newOwner();
+  const digit = `(SELECT 0 AS n UNION ALL ${[1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => `SELECT ${n}`).join(' UNION ALL ')})`;
+  const number = `CONCAT(${['a', 'b', 'c', 'd', 'e'].map((one) => `${one}.n`).join(', ')})`;
+  await usher.dataSource.query(`
+    INSERT INTO usher_grant (id, client_id, owner_id, refresh_digest, access_digest, generation, created_at, expires_at,
+      access_expires_at)
+    SELECT ${number}, client_id, owner_id, CONCAT('r', ${number}), CONCAT('a', ${number}), generation, created_at,
+      expires_at, access_expires_at
+    FROM usher_grant g, ${digit} a, ${digit} b, ${digit} c, ${digit} d, ${digit} e
+    WHERE g.owner_id = '${owner.id}' AND (a.n < 6 OR a.n = 6 AND b.n < 6)`);
+  const { manager } = usher.dataSource;
+  expect(await manager.countBy(Grant, { ownerId: owner.id })).toBe(66_001);
+  await usher.running.app.get(MembersService, { strict: false }).setDisabled(owner.name, true);
+  expect(await manager.countBy(Grant, { ownerId: owner.id })).toBe(0);
+  expect((await client.refresh(tokens.refresh_token)).status).toBe(400);
 });

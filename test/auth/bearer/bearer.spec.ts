@@ -77,7 +77,7 @@ test('forget() takes effect immediately in this process', async () => {
   expect(await statusOf(token)).toBe(401);
 });
 
-test('forgetGrant() forgets all access tokens of the grant', async () => {
+test('forgetGrants() forgets all access tokens of a grant', async () => {
   const tokens = usher.running.app.get(AccessTokens, { strict: false });
   const client = await usher.client(NOTIFY_URL);
   const { body } = await client.token();
@@ -86,7 +86,7 @@ test('forgetGrant() forgets all access tokens of the grant', async () => {
   const { id } = await grantOf(issued[0]!);
   await dataSource.manager.delete(AccessToken, { grantId: id });
   await dataSource.manager.delete(Grant, { id });
-  tokens.forgetGrant(id);
+  tokens.forgetGrants([id]);
   for (const token of issued) expect(await statusOf(token)).toBe(401);
 });
 
