@@ -9,6 +9,7 @@ import {
   Injectable,
   Post,
   Put,
+  Req,
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
@@ -85,9 +86,10 @@ export class AccountController {
     @CurrentClient() client: Client,
     @Body() body: unknown,
     @RequestActor() actor: Actor,
+    @Req() { secretId }: OAuthRequest,
     @Headers('idempotency-key') idempotencyKey?: string,
   ): Promise<NewSecret> {
-    return this.account.rotateSecret(client.id, idempotencyKey, actor, body ?? {});
+    return this.account.rotateSecret(client.id, idempotencyKey, actor, body ?? {}, secretId);
   }
 
   /** Requires the new secret, so that a caller who does not have it is not locked out. */
@@ -97,11 +99,11 @@ export class AccountController {
     @CurrentClient() client: Client,
     @Body() body: unknown,
     @RequestActor() actor: Actor,
-    @Headers('authorization') authorization: string,
+    @Req() { headers, secretId }: OAuthRequest,
   ): Promise<AccountView> {
     validated(NoFields, body ?? {});
-    const presented = parseBasicHeader(authorization).map(({ secret }) => secret);
-    return this.account.finishRotation(client.id, presented, actor);
+    const presented = parseBasicHeader(headers.authorization).map(({ secret }) => secret);
+    return this.account.finishRotation(client.id, presented, actor, secretId);
   }
 }
 

@@ -20,7 +20,7 @@ import {
   RotationRequest,
 } from './account-view.js';
 
-/** Per client, also in its portal: such changes are rare, and each is a row of the audit. */
+/** For each secret of a client, and for its portal: such changes are rare, and each is a row of the audit. */
 export const CHANGE_LIMIT: MinuteLimit = {
   name: 'account-changes',
   count: 10,
@@ -84,24 +84,29 @@ export class ClientAccount {
     return { notifyUrl, test };
   }
 
-  /** Throws 429 above {@link CHANGE_LIMIT}. */
-  countChange(clientId: string): void {
-    countRequest(this.limits, CHANGE_LIMIT, clientId);
+  /**
+   * Throws 429 above {@link CHANGE_LIMIT}. `by`: the id of the secret or `portal`, each of which counts apart, so that whoever
+   * has a leaked secret cannot keep its owner from replacing it.
+   */
+  countChange(clientId: string, by: string | null = null): void {
+    countRequest(this.limits, CHANGE_LIMIT, `${clientId} ${by ?? ''}`);
   }
 
   /**
    * Issues a new secret; the old one stays valid for the `overlap` of `input`, 24 hours by default. The same `idempotencyKey` gets the same answer again while
-   * both are valid, so that a lost response locks nobody out. 409 while another rotation is in progress.
+   * both are valid, so that a lost response locks nobody out. 409 while another rotation is in progress. `secretId`: of the
+   * secret in the request, see {@link countChange}.
    */
   async rotateSecret(
     clientId: string,
     idempotencyKey: string | undefined,
     actor?: Actor,
     input: unknown = {},
+    secretId: string | null = null,
   ): Promise<NewSecret> {
     checkRotationKey(idempotencyKey);
     const { overlap } = validated(RotationRequest, input);
-    this.countChange(clientId);
+    this.countChange(clientId, secretId);
     const { secret, oldValidUntil } = await this.rotation.rotate(clientId, overlap, {
       repeatKey: idempotencyKey,
       actor,
@@ -113,8 +118,13 @@ export class ClientAccount {
    * Ends the overlap; only the new secret stays valid. `presented`: the possible readings of the secret in the request;
    * 409 unless one is the new secret. Without a rotation it changes nothing, so that it can be repeated.
    */
-  async finishRotation(clientId: string, presented: string[], actor?: Actor): Promise<AccountView> {
-    this.countChange(clientId);
+  async finishRotation(
+    clientId: string,
+    presented: string[],
+    actor?: Actor,
+    secretId: string | null = null,
+  ): Promise<AccountView> {
+    this.countChange(clientId, secretId);
     await this.rotation.finishWith(clientId, presented, actor);
     this.secrets.forget(clientId);
     return this.show(clientId);

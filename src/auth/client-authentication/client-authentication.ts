@@ -60,6 +60,8 @@ const IS_AUTHENTICATED = Symbol('authenticated');
 export interface OAuthRequest extends HttpRequest {
   /** The authenticated client. Null if the caller used the internal credential. */
   user?: Client | null;
+  /** The id of the client's secret; null with the internal credential. */
+  secretId?: string | null;
   rememberedSecret?: string | null;
   /** The client id of a failed authentication, if a client with this id exists. */
   claimedClient?: string;
@@ -132,6 +134,7 @@ export class ClientAuthentication {
     const caller = await this.failuresOfClient.run(`${group} ${claimedId}`, check, slowDown);
     if (caller === null) throw await this.failed(request, claimedId, limitKey(group), credentials);
     request.user = caller.client;
+    request.secretId = caller.secretId;
     request.rememberedSecret = caller.rememberedSecret;
   }
 
@@ -170,9 +173,9 @@ export class ClientAuthentication {
 }
 
 /** Who is authenticated; `client` is null for the internal credential. */
-type Caller = Pick<OAuthRequest, 'rememberedSecret'> & { client: Client | null };
+type Caller = Pick<OAuthRequest, 'secretId' | 'rememberedSecret'> & { client: Client | null };
 
-const INTERNAL: Caller = { client: null, rememberedSecret: null };
+const INTERNAL: Caller = { client: null, secretId: null, rememberedSecret: null };
 
 export const invalidClient = (
   { headers }: Pick<OAuthRequest, 'headers'>,

@@ -14,6 +14,8 @@ const MAX_CLIENTS = 10_000;
 
 export interface AuthenticatedClient {
   client: Client;
+  /** Of the secret that was presented. */
+  secretId: string;
   /**
    * The id of the secret if client and secret come from the cache. A token is then issued only if both are still valid; else
    * {@link ClientChanged} is thrown.
@@ -99,7 +101,8 @@ export class ClientSecrets {
 
   private async read(id: string, secret: string): Promise<AuthenticatedClient | null> {
     const readAt = performance.now();
-    this.remembered.delete(digestOf(id, secret));
+    const key = digestOf(id, secret);
+    this.remembered.delete(key);
     const secrets = (await this.dataSource
       .createQueryBuilder(ClientSecret, 'secret')
       .innerJoinAndMapOne('secret.client', Client, 'client', 'client.id = secret.clientId')
@@ -112,9 +115,9 @@ export class ClientSecrets {
     if (!match || client?.id !== id || client.disabledAt !== null) return null;
     // The time counts from the start of the query.
     const ttl = Math.floor(TTL_MS - (performance.now() - readAt));
-    const entry = { client: Object.freeze(client), rememberedSecret: match.id };
-    if (ttl >= 1) this.remembered.set(digestOf(id, secret), entry, { ttl });
-    return { client, rememberedSecret: null };
+    const found = { client: Object.freeze(client), secretId: match.id };
+    if (ttl >= 1) this.remembered.set(key, { ...found, rememberedSecret: match.id }, { ttl });
+    return { ...found, rememberedSecret: null };
   }
 
   /** Keyed by client id. A client without a valid secret is omitted. */

@@ -95,7 +95,7 @@ describe('in its portal a client', () => {
     expect((await stranger.get('/portal/settings')).location).toBe('/portal');
   });
 
-  test('changes its contact and its secret at most ten times a minute, together with the API', async () => {
+  test('changes its contact and its secret at most ten times a minute, and those of the API count apart', async () => {
     const { id, basic } = await usher.client();
     const browser = await portalOf(usher, id);
     const send = (form: string, fields: Record<string, string>) =>
@@ -108,7 +108,7 @@ describe('in its portal a client', () => {
     ])
       expect([status, headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^\d+$/)]);
     expect((await usher.clients.get(id)).contact).toBe('c9@partner.example');
-    expect((await usher.request('POST', '/client/secret/finish', { authorization: basic })).status).toBe(429);
+    expect((await usher.request('POST', '/client/secret/finish', { authorization: basic })).status).toBe(200);
   });
 
   test('certifies its receiver in the sandbox, and sends a sample', async () => {

@@ -110,7 +110,7 @@ export const clientPages = pagesWith(
 
     /** The id of the client, for a change that clients may not make without limit. */
     function counted(visit: Visit) {
-      if (visit.clientId !== null) account.countChange(visit.clientId);
+      if (visit.clientId !== null) account.countChange(visit.clientId, 'portal');
       return visit.id;
     }
 
