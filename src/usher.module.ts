@@ -10,7 +10,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { AuditEvent } from './audit/audit-event.entity.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthenticationModule } from './auth/auth.module.js';
-import { Authorization, Consent } from './auth/authorize/authorization.entity.js';
+import { Authorization, Consent } from './clients/authorization.entity.js';
 import { AccessToken, Grant } from './auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from './clients/client.entity.js';
 import { ContactNotice, PortalLink, PortalSession } from './clients/portal.entity.js';

@@ -1,11 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
+import { type DataSource, In, Not } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction } from '../database/sql.js';
 import { unprocessable } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
+import { endOpenAuthorizations } from './authorization.entity.js';
 import { redirectUriFault } from './redirect-uri.js';
 import { Client, ClientApplication, GRANT_TYPES, type GrantType } from './client.entity.js';
 import { ClientsService } from './clients.service.js';
@@ -54,7 +55,10 @@ export class ClientApplications {
     checkFit(change);
   }
 
-  /** 404 for an unknown client, 422 for values that are invalid or do not go together. */
+  /**
+   * Ends the open forms and codes that the client could not get any more. 404 for an unknown client, 422 for values that are
+   * invalid or do not go together.
+   */
   async configure(clientId: string, change: ApplicationChange, actor?: Actor): Promise<ClientApplication | null> {
     this.check(change);
     const client = await this.clients.get(clientId);
@@ -67,6 +71,8 @@ export class ClientApplications {
       await manager.update(Client, { id: clientId }, { grantTypes });
       await manager.delete(ClientApplication, { clientId });
       if (redirectUris.length > 0) await manager.insert(ClientApplication, { clientId, redirectUris, isTrusted });
+      const allowed = grantTypes.includes('authorization_code') ? redirectUris : [];
+      await endOpenAuthorizations(manager, { clientId, redirectUri: Not(In(allowed)) });
       const detail = {
         redirectUris: redirectUris.join(' '),
         grants: grantTypes.join(' '),

@@ -17,6 +17,7 @@ import { type Actor, SYSTEM } from '../values/actor.js';
 import { emailFault } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError, type NotifyUrlPolicy } from '../values/urls/notify-url.js';
+import { endOpenAuthorizations } from './authorization.entity.js';
 import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
 import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
 import { addNotice, type NoticeKind, endPortalAccess, withdrawLinks } from './portal.entity.js';
@@ -75,7 +76,7 @@ export class ClientsService {
 
   /**
    * A disabled client can neither authenticate nor use its tokens or its portal; its notifications are still sent. Disabling
-   * also revokes its tokens and its links, so that enabling it again does not make them valid.
+   * also revokes its tokens, codes and links, so that enabling it again does not make them valid.
    */
   async setDisabled(id: string, disabled: boolean, actor?: Actor): Promise<Client> {
     if (!disabled) return this.change(id, { disabledAt: null }, { action: 'client.enabled', actor });
@@ -83,7 +84,7 @@ export class ClientsService {
     return this.change(id, { disabledAt, ...NEXT_GENERATION }, { action: 'client.disabled', actor });
   }
 
-  /** Revokes every token that the client has: in every process within 5 s, like a disabled client. */
+  /** Revokes every token and code that the client has: in every process within 5 s, like a disabled client. */
   revokeTokens(id: string, actor?: Actor): Promise<Client> {
     return this.change(id, NEXT_GENERATION, { action: 'client.tokens-revoked', actor });
   }
@@ -194,6 +195,7 @@ export class ClientsService {
     await inTransaction(this.dataSource, async (manager) => {
       const before = await getClient(manager, id, 'pessimistic_write');
       await manager.update(Client, { id }, change);
+      if ('tokenGeneration' in change) await endOpenAuthorizations(manager, { clientId: id });
       if (change.disabledAt) await endPortalAccess(manager, id);
       if ('contact' in change) await withdrawLinks(manager, { clientId: id, createdBy: SYSTEM.name });
       if (notice && before.contact)

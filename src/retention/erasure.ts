@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, MoreThan } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
-import { Authorization, Consent } from '../auth/authorize/authorization.entity.js';
+import { Authorization, Consent } from '../clients/authorization.entity.js';
 import { ConnectedApplications } from '../auth/authorize/connected-applications.js';
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from '../clients/client.entity.js';

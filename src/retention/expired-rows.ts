@@ -1,6 +1,6 @@
 import { type EntityManager, In, IsNull, MoreThan, Not } from 'typeorm';
 import { AuditEvent } from '../audit/audit-event.entity.js';
-import { Authorization } from '../auth/authorize/authorization.entity.js';
+import { Authorization } from '../clients/authorization.entity.js';
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
 import { ContactNotice, PortalLink, PortalSession } from '../clients/portal.entity.js';
 import { databaseNow } from '../database/sql.js';

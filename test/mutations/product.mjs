@@ -477,7 +477,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'the tokens of a leaked secret stay valid',
     file: 'src/clients/secrets/secret-rotation.ts',
-    from: 'if (revokeTokens) await manager.update(Client, { id: clientId }, NEXT_GENERATION);',
+    from: 'await manager.update(Client, { id: clientId }, NEXT_GENERATION);',
     to: '',
     caughtBy: 'test/clients/leaked-secret.spec.ts',
   },

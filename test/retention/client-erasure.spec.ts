@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { AuditLog } from '../../src/audit/audit.module.js';
-import { Authorization, Consent } from '../../src/auth/authorize/authorization.entity.js';
+import { Authorization, Consent } from '../../src/clients/authorization.entity.js';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from '../../src/clients/client.entity.js';
 import { ClientApplications } from '../../src/clients/client-applications.js';

@@ -4,7 +4,7 @@ import { getQueueToken } from '@nestjs/bullmq';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
-import { Authorization } from '../../src/auth/authorize/authorization.entity.js';
+import { Authorization } from '../../src/clients/authorization.entity.js';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { digestToken } from '../../src/auth/tokens/token.js';
 import { MemberSession } from '../../src/members/member.entity.js';

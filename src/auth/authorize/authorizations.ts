@@ -10,10 +10,10 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { digestToken, generateToken } from '../tokens/token.js';
 import { type AuthorizationRequest, type Query, responseUrl, single, stateOf } from './authorization-request.js';
-import { Authorization, Consent } from './authorization.entity.js';
+import { Authorization, Consent } from '../../clients/authorization.entity.js';
 import { ClientApplications } from '../../clients/client-applications.js';
-import { ClientsService } from '../../clients/clients.service.js';
-import type { Client } from '../../clients/client.entity.js';
+import { ClientsService, findClient } from '../../clients/clients.service.js';
+import { type Client, ClientApplication } from '../../clients/client.entity.js';
 import type { Problem } from '../../http/problem.js';
 import type { HttpResponse } from '../../http/exchange.js';
 import { PageProblem, seeOther } from '../../http/pages/page.js';
@@ -113,7 +113,7 @@ export class Authorizations {
 
   /**
    * Stores the owner's answer. Returns where it goes, with a code if the owner allows it. Null if this form was sent before,
-   * has expired, or is another browser's or owner's.
+   * has expired, is another browser's or owner's, or if the client may not get a code at its redirect URI any more.
    */
   async answer(decision: Decision): Promise<Answered | null> {
     const code = decision.isAllowed ? generateToken('code', this.options.environment) : null;
@@ -125,7 +125,7 @@ export class Authorizations {
       const { affected } = await (change
         ? manager.update(Authorization, row, change)
         : manager.delete(Authorization, row));
-      if (!asked || affected !== 1) return null;
+      if (!asked || affected !== 1 || !(await mayReceive(manager, asked))) return null;
       const { ownerId, clientId } = asked;
       const { isTrusted, actor } = decision;
       const recent = { ownerId, clientId, givenAt: MoreThan(now - AUDIT_TRUSTED_EVERY_MS) };
@@ -137,6 +137,14 @@ export class Authorizations {
       return { ...asked, code };
     });
   }
+}
+
+/** Checked again, because an operator may have changed the client since it asked. */
+async function mayReceive(manager: EntityManager, { clientId, redirectUri }: Authorization): Promise<boolean> {
+  const client = await findClient(manager, clientId);
+  const application = await manager.findOneBy(ClientApplication, { clientId });
+  if (client?.disabledAt !== null || !client.grantTypes.includes('authorization_code')) return false;
+  return application?.redirectUris.includes(redirectUri) ?? false;
 }
 
 /** The condition decides: of concurrent answers only one finds the row. */

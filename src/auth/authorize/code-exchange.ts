@@ -13,7 +13,7 @@ import { AccessTokens } from '../bearer/access-tokens.js';
 import { EXPIRY_MARGIN_MS, Grant } from '../tokens/grant.entity.js';
 import { isGiven, requiredText } from '../tokens/token-request.js';
 import { digestToken, type NewTokens, newTokens } from '../tokens/token.js';
-import { Authorization } from './authorization.entity.js';
+import { Authorization } from '../../clients/authorization.entity.js';
 import { revokeGrants } from './connected-applications.js';
 
 interface Exchanged {

@@ -7,7 +7,7 @@ import { inTransaction } from '../../database/sql.js';
 import type { Actor } from '../../values/actor.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { AccessToken, Grant } from '../tokens/grant.entity.js';
-import { Authorization, Consent } from './authorization.entity.js';
+import { Authorization, Consent } from '../../clients/authorization.entity.js';
 
 /** An application that a resource owner allowed to act for them. */
 export interface ConnectedApplication {

@@ -8,6 +8,7 @@ import { conflict, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { newId } from '../../values/identifier.js';
+import { endOpenAuthorizations } from '../authorization.entity.js';
 import { newSecret } from '../client-credentials.js';
 import { Client, ClientSecret, LEAKED, NEXT_GENERATION } from '../client.entity.js';
 import { getClient } from '../clients.service.js';
@@ -45,7 +46,7 @@ export class SecretRotation {
 
   /**
    * Both secrets are valid during the overlap. With `overlapMs` 0 the old secret expires immediately. `revokeTokens` also
-   * revokes every token.
+   * revokes every token and code.
    */
   async rotate(
     clientId: string,
@@ -63,7 +64,10 @@ export class SecretRotation {
       await manager.delete(ClientSecret, { clientId, expiresAt: LessThanOrEqual(now) });
       const secret = await this.issue(manager, client, now, rotationKey);
       if (hasLeaked) await endPortalAccess(manager, clientId, keptSession);
-      if (revokeTokens) await manager.update(Client, { id: clientId }, NEXT_GENERATION);
+      if (revokeTokens) {
+        await manager.update(Client, { id: clientId }, NEXT_GENERATION);
+        await endOpenAuthorizations(manager, { clientId });
+      }
       const detail = { oldValidUntil: new Date(now + overlapMs).toISOString(), tokensRevoked: revokeTokens, hasLeaked };
       await this.audit.record({ action: 'secret.rotated', subject: `client:${clientId}`, actor, detail }, manager);
       return { secret, oldValidUntil: ending.expiresAt };

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { Consent } from '../../../src/auth/authorize/authorization.entity.js';
+import { Consent } from '../../../src/clients/authorization.entity.js';
 import { Client } from '../../../src/clients/client.entity.js';
 import { MembersService } from '../../../src/members/members.service.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';

@@ -1,10 +1,22 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { IsNull } from 'typeorm';
 import { AuditLog } from '../../../src/audit/audit.module.js';
-import { Authorization, Consent } from '../../../src/auth/authorize/authorization.entity.js';
+import { Authorization, Consent } from '../../../src/clients/authorization.entity.js';
 import { ASK_LIMIT, MAX_OPEN } from '../../../src/auth/authorize/authorizations.js';
+import { ClientApplications } from '../../../src/clients/client-applications.js';
+import { Client, ClientApplication } from '../../../src/clients/client.entity.js';
+import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
-import { application, authorizePath, exchange, fieldsOf, REDIRECT_URI, signedIn, startWithIssuer } from './support.js';
+import {
+  application,
+  authorizePath,
+  exchange,
+  fieldsOf,
+  REDIRECT_URI,
+  signedIn,
+  startWithIssuer,
+  type TestBrowser,
+} from './support.js';
 
 let usher: TestUsher;
 let client: TestClient;
@@ -89,4 +101,66 @@ test('each answer on the consent page is in the audit', async () => {
   const audit = usher.running.app.get(AuditLog, { strict: false });
   const events = await audit.list({ actor: `owner:${owner.id}`, subject: `client:${client.id}` });
   expect(events.map(({ action }) => action)).toEqual(['consent.declined', 'consent.given', 'consent.given']);
+});
+
+const code = async (browser: TestBrowser, of: TestClient): Promise<string> =>
+  (await browser.decide(authorizePath(of))).searchParams.get('code')!;
+
+const openForm = async (browser: TestBrowser, of: TestClient): Promise<string> =>
+  fieldsOf((await browser.get(authorizePath(of))).text).form!;
+
+const allow = async (browser: TestBrowser, form: string): Promise<number> =>
+  (await browser.post('/auth/consent', { form, decision: 'allow' })).status;
+
+const service = <T>(type: new (...args: never[]) => T): T => usher.running.app.get<T>(type, { strict: false });
+const otherUri = { redirectUris: ['https://partner.example/other'] };
+
+test.each<[string, (id: string) => Promise<unknown>]>([
+  ['the tokens of the client are revoked', (id) => usher.clients.revokeTokens(id)],
+  [
+    'its secret is replaced, with a revocation',
+    (id) => service(SecretRotation).rotate(id, 60_000, { revokeTokens: true }),
+  ],
+  ['its redirect URI is removed', (id) => service(ClientApplications).configure(id, otherUri)],
+  [
+    'the grant is taken from it, and given again',
+    async (id) => {
+      const applications = service(ClientApplications);
+      await applications.configure(id, { grantTypes: ['client_credentials'] });
+      await applications.configure(id, { grantTypes: ['client_credentials', 'authorization_code'] });
+    },
+  ],
+])('no code and no form stays valid when %s', async (_, change) => {
+  const of = await application(usher);
+  const { browser } = await signedIn(usher);
+  const [given, form] = [await code(browser, of), await openForm(browser, of)];
+  const { id } = of;
+  await change(id);
+  expect(await allow(browser, form)).toBe(403);
+  const { status, body } = await exchange(of, given);
+  expect([status, body.error]).toEqual([400, 'invalid_grant']);
+});
+
+test('a code stays valid when another redirect URI is added', async () => {
+  const of = await application(usher);
+  const { browser } = await signedIn(usher);
+  const given = await code(browser, of);
+  const redirectUris = [REDIRECT_URI, ...otherUri.redirectUris];
+  await service(ClientApplications).configure(of.id, { redirectUris });
+  expect((await exchange(of, given)).status).toBe(200);
+});
+
+test.each<[string, (id: string) => Promise<unknown>]>([
+  ['is disabled', (id) => usher.dataSource.manager.update(Client, { id }, { disabledAt: 1 })],
+  ['may not use the grant', (id) => usher.dataSource.manager.update(Client, { id }, { grantTypes: ['refresh_token'] })],
+  [
+    'has another redirect URI',
+    (clientId) => usher.dataSource.manager.update(ClientApplication, { clientId }, otherUri),
+  ],
+])('an answer to a form that was made while the client changed is refused, if it %s', async (_, change) => {
+  const of = await application(usher);
+  const { browser } = await signedIn(usher);
+  const form = await openForm(browser, of);
+  await change(of.id);
+  expect(await allow(browser, form)).toBe(403);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool } from 'undici';
 import { AuditLog } from '../../../src/audit/audit.module.js';
-import { Authorization } from '../../../src/auth/authorize/authorization.entity.js';
+import { Authorization } from '../../../src/clients/authorization.entity.js';
 import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
 import { digestToken } from '../../../src/auth/tokens/token.js';
 import { NEW_ORDER, type TestClient, type TestUsher } from '../../support/usher.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { Consent } from '../../../src/auth/authorize/authorization.entity.js';
+import { Consent } from '../../../src/clients/authorization.entity.js';
 import { dataSourceOptions } from '../../../src/database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
 import { createSearchIndexes } from '../../../src/database/migrations/1796300000000-search-indexes.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Consent } from '../../../src/auth/authorize/authorization.entity.js';
+import { Consent } from '../../../src/clients/authorization.entity.js';
 import { MembersService } from '../../../src/members/members.service.js';
 import { OperatorsService } from '../../../src/operators/operators.service.js';
 import { OrdersService } from '../../../src/orders/orders.service.js';

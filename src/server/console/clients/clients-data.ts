@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { ClientAccount } from '../../../account/client-account.js';
 import { AuditLog } from '../../../audit/audit.module.js';
-import { Consent } from '../../../auth/authorize/authorization.entity.js';
+import { Consent } from '../../../clients/authorization.entity.js';
 import { findClient } from '../../../clients/clients.service.js';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';

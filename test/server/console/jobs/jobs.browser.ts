@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
-import { Consent } from '../../../../src/auth/authorize/authorization.entity.js';
+import { Consent } from '../../../../src/clients/authorization.entity.js';
 import { MembersService } from '../../../../src/members/members.service.js';
 import { OperatorsService } from '../../../../src/operators/operators.service.js';
 import { OverviewData } from '../../../../src/server/console/overview/overview-data.js';

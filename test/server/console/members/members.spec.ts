@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
-import { Consent } from '../../../../src/auth/authorize/authorization.entity.js';
+import { Consent } from '../../../../src/clients/authorization.entity.js';
 import { MembersService } from '../../../../src/members/members.service.js';
 import { TestUsher } from '../../../support/usher.js';
 import { ConsolePages, HOSTILE } from '../console-pages.js';

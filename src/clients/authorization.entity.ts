@@ -1,4 +1,4 @@
-import { Entity, Index } from 'typeorm';
+import { Entity, type EntityManager, type FindOptionsWhere, Index, IsNull } from 'typeorm';
 import {
   CLIENT_ID_LENGTH,
   DIGEST_LENGTH,
@@ -9,8 +9,8 @@ import {
   PRIMARY,
   Text,
   WholeNumber,
-} from '../../database/columns.js';
-import { MAX_REDIRECT_URI_LENGTH } from '../../clients/redirect-uri.js';
+} from '../database/columns.js';
+import { MAX_REDIRECT_URI_LENGTH } from './redirect-uri.js';
 
 /**
  * One authorisation request: asked on the consent page, then allowed (it has a code), then used (it has a grant). Each step
@@ -61,6 +61,14 @@ export class Authorization {
   /** The expiry of the form, later that of the code. */
   @WholeNumber()
   expiresAt: number;
+}
+
+/** Ends forms and codes that nobody has used. A used code is kept, because it is needed to notice its replay. */
+export async function endOpenAuthorizations(
+  manager: EntityManager,
+  which: FindOptionsWhere<Authorization>,
+): Promise<void> {
+  await manager.delete(Authorization, { ...which, usedAt: IsNull() });
 }
 
 /** A resource owner allowed an application to act for them. The row is deleted when the owner withdraws the consent. */
