@@ -153,7 +153,7 @@ export const RequestId = createParamDecorator((_: unknown, context: ExecutionCon
 const actors = new WeakMap<object, Actor>();
 
 /** The client's address, as the application's `trust proxy` setting has it; null if it is not known. */
-export const addressOf = ({ ip = '' }: HttpRequest): string | null => plainAddress(ip);
+export const addressOf = ({ ip = '' }: Pick<HttpRequest, 'ip'>): string | null => plainAddress(ip);
 
 /** Remembers who a request authenticated as, for {@link RequestActor}. */
 export function setActor(request: HttpRequest, kind: 'operator' | 'internal' | 'client', user: string): void {

@@ -8,6 +8,7 @@ import { databaseNow, inTransaction } from '../../database/sql.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Parameters } from '../../http/oauth-route.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { actor } from '../../values/actor.js';
 import { newId } from '../../values/identifier.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { EXPIRY_MARGIN_MS, Grant } from '../tokens/grant.entity.js';
@@ -34,10 +35,10 @@ export class CodeExchange {
 
   /**
    * A code is valid once. A second valid request is refused and revokes what the first one got (RFC 6749 §4.1.2); one with
-   * another client, redirect URI or verifier changes nothing.
+   * another client, redirect URI or verifier changes nothing. `address`: of the request, for the audit.
    * @throws ClientChanged
    */
-  async exchange(client: Requester, parameters: Parameters): Promise<Exchanged> {
+  async exchange(client: Requester, parameters: Parameters, address: string | null): Promise<Exchanged> {
     const code = requiredText(parameters, 'code');
     const verifier = requiredText(parameters, 'code_verifier');
     const redirectUri = isGiven(parameters.redirect_uri) ? requiredText(parameters, 'redirect_uri') : null;
@@ -47,7 +48,7 @@ export class CodeExchange {
       if (found?.clientId !== client.clientId) return null;
       const isValid =
         found.codeChallenge === challengeOf(verifier) && (redirectUri === null || redirectUri === found.redirectUri);
-      return isValid ? this.use(manager, client, found) : null;
+      return isValid ? this.use(manager, client, found, address) : null;
     });
     if (outcome && 'tokens' in outcome) return outcome;
     if (outcome) this.accessTokens.forgetGrants([outcome.revoked]);
@@ -59,13 +60,14 @@ export class CodeExchange {
     manager: EntityManager,
     client: Requester,
     { formDigest, ownerId }: Authorization,
+    address: string | null,
   ): Promise<Exchanged | { revoked: string } | null> {
     const { environment, accessTokenSeconds, refreshTokenSeconds } = this.options;
     const now = await databaseNow(manager);
     const grantId = newId(environment, now);
     const unused = { formDigest, usedAt: IsNull(), expiresAt: MoreThan(now) };
     const { affected } = await manager.update(Authorization, unused, { usedAt: now, grantId });
-    if (affected !== 1) return this.revoke(manager, client, formDigest);
+    if (affected !== 1) return this.revoke(manager, client, formDigest, address);
     const { tokens, digests } = newTokens(environment);
     await manager.insert(Grant, {
       id: grantId,
@@ -84,15 +86,17 @@ export class CodeExchange {
   /** Null if the code has only expired, or if another replay has revoked the grant already. */
   private async revoke(
     manager: EntityManager,
-    client: Requester,
+    { clientId }: Requester,
     formDigest: string,
+    address: string | null,
   ): Promise<{ revoked: string } | null> {
     const used = await manager.findOne(Authorization, { where: { formDigest }, lock: { mode: 'pessimistic_write' } });
     if (!used?.grantId) return null;
     await manager.update(Authorization, { formDigest }, { grantId: null });
     await revokeGrants(manager, { id: used.grantId });
     const detail = { owner: used.ownerId, grant: used.grantId };
-    await this.audit.record({ action: 'code.replayed', subject: `client:${client.clientId}`, detail }, manager);
+    const by = actor('client', clientId, address);
+    await this.audit.record({ action: 'code.replayed', subject: `client:${clientId}`, actor: by, detail }, manager);
     return { revoked: used.grantId };
   }
 }

@@ -62,7 +62,7 @@ export class TokenController {
   @Post('token')
   @OAuthRoute()
   async token(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
-    const issue = () => this.tokens.token(request.user, parametersOf(request), request.rememberedSecret);
+    const issue = () => this.tokens.token(request.user, parametersOf(request), request.rememberedSecret, request);
     sendOk(response, await this.authentication.withCurrentClient(request, issue));
   }
 

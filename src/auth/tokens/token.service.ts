@@ -94,14 +94,19 @@ export class TokenService {
 
   /**
    * Specification 4.1. It also refreshes, because standard clients know one token endpoint (RFC 6749 §6). `rememberedSecret`:
-   * see {@link Requester}.
+   * see {@link Requester}. `request`: for the audit.
    * @throws ClientChanged
    */
-  async token(client: Client, parameters: Parameters, rememberedSecret: string | null = null): Promise<TokenResponse> {
+  async token(
+    client: Client,
+    parameters: Parameters,
+    rememberedSecret: string | null = null,
+    request: { ip?: string } = {},
+  ): Promise<TokenResponse> {
     const grantType = this.check(client, parameters, TOKEN_GRANTS);
     const requester = requesterOf(client, rememberedSecret);
     if (grantType === 'client_credentials') return this.issue(requester);
-    if (grantType === 'authorization_code') return this.exchange(requester, parameters);
+    if (grantType === 'authorization_code') return this.exchange(requester, parameters, addressOf(request));
     return this.renew(requester, parameters, '/auth/token');
   }
 
@@ -136,8 +141,8 @@ export class TokenService {
     return this.respond(tokens);
   }
 
-  private async exchange(requester: Requester, parameters: Parameters): Promise<TokenResponse> {
-    const { grantId, tokens } = await this.codes.exchange(requester, parameters);
+  private async exchange(requester: Requester, parameters: Parameters, address: string | null): Promise<TokenResponse> {
+    const { grantId, tokens } = await this.codes.exchange(requester, parameters, address);
     this.events.issued('token.issued', { client: requester.clientId, grant: grantId }, '/auth/token');
     return this.respond(tokens);
   }

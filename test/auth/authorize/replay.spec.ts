@@ -82,7 +82,12 @@ describe('a code', () => {
     for (let tries = 0; tries < 3; tries += 1) expect((await exchange(client, code)).status).toBe(400);
     const audit = usher.running.app.get(AuditLog, { strict: false });
     const [event, earlier] = await audit.list({ action: 'code.replayed' });
-    expect(event).toMatchObject({ subject: `client:${client.id}`, detail: { owner: ownerId } });
+    expect(event).toMatchObject({
+      actor: `client:${client.id}`,
+      address: '127.0.0.1',
+      subject: `client:${client.id}`,
+      detail: { owner: ownerId },
+    });
     expect(earlier?.detail.grant).not.toBe(event?.detail.grant);
   });
 
