@@ -9,7 +9,10 @@ export const MAX_PASSWORD_LENGTH = 200;
 const ARGON2ID = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** A hash of no password. Its check takes as long as any other. */
 const DUMMY = `$argon2id$v=19$m=${ARGON2ID.memoryCost},t=${ARGON2ID.timeCost},p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
-/** After a stranger's password the next one waits so many times as long as it took: guessing uses a fifth of a processor. */
+/**
+ * After a check in the turn of a network the next one waits so many times as long as it took, so guesses of names that do not
+ * exist use a fifth of a processor. A busy queue checks passwords of accounts without this rest; they have limits of their own.
+ */
 const REST = 4;
 /** Work that has waited so long in the queue is answered 503. */
 export const MAX_WAIT_MS = 8_000;

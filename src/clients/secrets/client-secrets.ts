@@ -31,7 +31,10 @@ export interface Requester {
   rememberedSecret: string | null;
 }
 
-/** The cached client or its secret is no longer valid. Authenticate the client again. */
+/**
+ * Either the cached client or its secret is no longer valid, or what it presented is unknown. Authenticate the client by the
+ * database and repeat the work, which then tells one from the other.
+ */
 export class ClientChanged extends Error {}
 
 /** As JSON, because both may contain any character. No key is needed: the digest is never stored, and this memory has the keys too. */

@@ -41,7 +41,7 @@ export class TokenStore {
     this.statements = new TokenStatements(dataSource, options);
   }
 
-  /** @throws ClientChanged */
+  /** @throws ClientChanged if a remembered client or its secret is no longer valid */
   async issue(grant: NewGrant): Promise<void> {
     if (!(await this.grants.run(grant))) throw new ClientChanged();
   }
@@ -49,7 +49,7 @@ export class TokenStore {
   /**
    * Adds an access token to the grant of a refresh token, whose expiry slides. Returns the grant's id; null if the refresh
    * token is unknown, expired or revoked, or another client's.
-   * @throws ClientChanged
+   * @throws ClientChanged in place of null if the client is remembered: it, and not the token, may be invalid
    */
   async refresh(refresh: Refresh): Promise<string | null> {
     const grant = await this.refreshes.run(refresh);
