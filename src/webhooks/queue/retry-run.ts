@@ -6,11 +6,11 @@ import {
   Logger,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import { type Job, type Queue, WaitingError } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import { type RunJob, RunQueue } from '../../queue/run-queue.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { ResendWork } from '../undelivered/resend-work.js';
+import { type Progress, ResendWork } from '../undelivered/resend-work.js';
 import { ContactMessages } from '../contact/contact-messages.js';
 import { Sweep } from './sweep.js';
 
@@ -21,9 +21,11 @@ interface ResendJob {
   resend: string;
 }
 
-/** How long such a job runs before it lets other jobs run. */
+/** How long such a job runs. If its request is not finished then, a new job goes on with it behind the jobs that wait. */
 const RESEND_MS = 5_000;
-/** Two, so that a retry run does not wait for a resend. */
+/** Lower than that of a retry run, which therefore waits for no resend that has not begun. */
+const RESEND_PRIORITY = 1;
+/** Two, so that a retry run waits for none of one resend, and for at most one job of several. */
 const CONCURRENCY = 2;
 
 /**
@@ -52,6 +54,10 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
     const process = this.process.bind(this);
     const worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger, { concurrency: CONCURRENCY });
     worker.on('failed', (_, error) => this.logger.warn(`a retry run failed: ${error.message}`));
+    // By now the queue has removed the job, and its slot has taken the next one that waited.
+    worker.on('completed', ({ data }, progress) => {
+      if ('resend' in data && progress === 'going-on') this.resend(data.resend);
+    });
     this.runs.start();
   }
 
@@ -62,15 +68,21 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   /** Adds the job of a request to resend, without waiting. If the queue is down, the next retry run adds it. */
   resend(id: string): void {
-    const options = { jobId: `resend-${id}`, removeOnComplete: true, removeOnFail: true };
+    const options = {
+      jobId: `resend-${id}`,
+      priority: RESEND_PRIORITY,
+      removeOnComplete: true,
+      removeOnFail: true,
+    };
     this.queue.add('resend', { resend: id }, options).catch((error: unknown) => {
       this.logger.warn(`resend ${id} waits for the next retry run: ${(error as Error).message}`);
     });
   }
 
-  async process(job: Job<RunJob | ResendJob>, token?: string): Promise<void> {
-    const { data } = job;
-    if ('resend' in data) return this.continueResend(job, data.resend, token);
+  /** Resolves to the progress of a resend. A request that has to wait is left for the next retry run. */
+  async process({ data }: Job<RunJob | ResendJob>): Promise<Progress | undefined> {
+    if ('resend' in data)
+      return this.resends.run(data.resend, AbortSignal.any([this.shutdown.signal, AbortSignal.timeout(RESEND_MS)]));
     const previous = await this.runs.job(data.run - 1);
     if (!previous)
       this.logger.warn(
@@ -81,13 +93,6 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
     await this.sweep.run(previous ? 'overdue' : 'all', now);
     if (isDue) this.contactMessages.startSending();
     for (const id of await this.resends.running()) this.resend(id);
-  }
-
-  /** A request that has to wait is left for the next retry run. */
-  private async continueResend(job: Job, id: string, token: string | undefined): Promise<void> {
-    const signal = AbortSignal.any([this.shutdown.signal, AbortSignal.timeout(RESEND_MS)]);
-    if ((await this.resends.run(id, signal)) !== 'going-on') return;
-    await job.moveToWait(token);
-    throw new WaitingError();
+    return undefined;
   }
 }
