@@ -9,7 +9,7 @@ import type { RetryPolicy } from '../values/retry-schedule.js';
 import { loadPg } from './data-source.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
-import { prepareSessions } from './sessions.js';
+import { IDLE_TRANSACTION_MS, prepareSessions } from './sessions.js';
 import { PoolSockets } from './pool-sockets.js';
 import { isDatabaseDown } from './sql.js';
 
@@ -79,9 +79,11 @@ export async function openDataSource(
   try {
     const dataSource = await new DataSource(options).initialize();
     dataSource.subscribers.push(sockets);
-    // Commands and migrations may take as long as they need, and the embedded database has no such limit.
-    const isLimited = task === 'service' && config.role !== null && database.kind !== 'embedded';
-    await prepareSessions(dataSource, isLimited ? config.databaseTimeoutMs : 0);
+    // The embedded database has no such limits. Statements of commands and migrations may take as long as they need.
+    const isServer = database.kind !== 'embedded';
+    const isLimited = isServer && task === 'service' && config.role !== null;
+    const statementMs = isLimited ? config.databaseTimeoutMs : 0;
+    await prepareSessions(dataSource, { statementMs, idleMs: isServer ? IDLE_TRANSACTION_MS : 0 });
     return dataSource;
   } catch (error) {
     const isServerError = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';

@@ -168,6 +168,9 @@ const POSTGRES = {
 
   /** A statement that limits how long the statements of this connection may take; 0: not at all. */
   limitStatements: (ms: number) => `SET statement_timeout = ${ms}`,
+
+  /** A statement that limits how long a transaction of this connection may wait for its next statement. MySQL has no such limit. */
+  limitIdle: (ms: number) => `SET idle_in_transaction_session_timeout = ${ms}`,
 };
 
 export type Dialect = typeof POSTGRES;
@@ -220,6 +223,8 @@ const MYSQL: Dialect = {
   limitStatements: (ms) =>
     `SET SESSION /*M! max_statement_time = ${ms / 1_000} */
      /*!50708 max_execution_time = ${ms}, innodb_lock_wait_timeout = ${Math.ceil(ms / 1_000) || 50} */`,
+  // The default of the second variable, because MySQL, which skips the first one, needs an assignment.
+  limitIdle: (ms) => `SET SESSION /*M! idle_transaction_timeout = ${Math.ceil(ms / 1_000)}, */ autocommit = 1`,
 };
 
 export const isPostgres = ({ options }: DataSource): boolean => options.type === 'postgres';

@@ -15,15 +15,29 @@ interface Pool {
 const statementLimits = new WeakMap<object, number>();
 
 /**
- * Prepares the sessions of a data source that Usher has just opened. Those of an application keep their isolation level and
- * their limits. `limitMs`: after this long the database itself ends a statement; 0: never.
+ * A process that is suspended in the middle of a transaction, or has lost its power, keeps its row locks for no longer. A slow
+ * listener of an application, which runs in a transaction, does not take so long.
  */
-export async function prepareSessions(dataSource: DataSource, limitMs: number): Promise<void> {
+export const IDLE_TRANSACTION_MS = 120_000;
+
+interface SessionLimits {
+  /** How long a statement may take. */
+  statementMs: number;
+  /** How long a transaction may wait for its next statement. MySQL, unlike MariaDB, has no such limit. */
+  idleMs: number;
+}
+
+/**
+ * Prepares the sessions of a data source that Usher has just opened. Those of an application keep their isolation level and
+ * their limits. The database itself ends what exceeds a limit; 0: never.
+ */
+export async function prepareSessions(dataSource: DataSource, { statementMs, idleMs }: SessionLimits): Promise<void> {
   const { driver } = dataSource;
   const { pool, master = pool } = driver as { pool?: Pool; master?: Pool };
-  const { isolate, limitStatements } = dialectOf(dataSource);
-  const statements = limitMs > 0 ? `${isolate}; ${limitStatements(limitMs)}` : isolate;
-  if (limitMs > 0) statementLimits.set(driver, limitMs);
+  const { isolate, limitIdle, limitStatements } = dialectOf(dataSource);
+  const limits = [statementMs > 0 && limitStatements(statementMs), idleMs > 0 && limitIdle(idleMs)];
+  const statements = [isolate, ...limits].filter(Boolean).join('; ');
+  if (statementMs > 0) statementLimits.set(driver, statementMs);
   ownDrivers.add(driver);
   // A session runs its statements in order, so these come before all others.
   master?.on(isPostgres(dataSource) ? 'connect' : 'connection', (session) => {

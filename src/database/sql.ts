@@ -180,17 +180,20 @@ export function isReadOnly(error: unknown): boolean {
 export const isDiskFull = (error: unknown): boolean =>
   ['ER_RECORD_FILE_FULL', 'ER_DISK_FULL', 'ER_DISK_FULL_NOWAIT', '53100'].includes(codeOf(error));
 
-/** Errors of mysql2, pg and the network. SQLSTATE 08… and 57P0… mean a lost server, 53300 too many connections, 57014 a limit of time. */
+/** Whether a statement ran into its limit of time. It may have waited for one locked row. */
+export const isOutOfTime = (error: unknown): boolean => /^(57014|ER_(QUERY|STATEMENT)_TIMEOUT)$/.test(codeOf(error));
+
+/** Errors of mysql2, pg and the network. SQLSTATE 08…, 25P03 and 57P0… mean a lost connection, 53300 too many of them. */
 const DOWN_CODE =
-  /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NOTFOUND)|EAI_AGAIN|PROTOCOL_|POOL_|08|57P0|57014|53300|ER_QUERY_TIMEOUT|ER_STATEMENT_TIMEOUT|ER_CON_COUNT|ER_TOO_MANY_USER_CONNECTIONS|ER_USER_LIMIT_REACHED|ER_SERVER_SHUTDOWN|ER_NORMAL_SHUTDOWN|ER_CONNECTION_KILLED|ER_NET_)/;
+  /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NOTFOUND)|EAI_AGAIN|PROTOCOL_|POOL_|08|25P03|57P0|53300|ER_CON_COUNT|ER_TOO_MANY_USER_CONNECTIONS|ER_USER_LIMIT_REACHED|ER_SERVER_SHUTDOWN|ER_NORMAL_SHUTDOWN|ER_CONNECTION_KILLED|ER_NET_)/;
 const DOWN_MESSAGE =
   /Connection terminated|connection timeout|timeout exceeded when trying to connect|Connection is closed|closed state|not queryable/i;
 /** TypeORM releases the runner of a Postgres connection that was lost; its next statement fails with such an error. */
 const LOST_CONNECTION = ['QueryRunnerAlreadyReleasedError', 'QueryRunnerProviderAlreadyReleasedError'];
 
-/** Whether the database cannot be used now: it does not answer (in time), refuses connections, is read-only, or its disk is full. */
+/** Whether the database cannot be used now, or a statement {@link isOutOfTime}: it does not answer, refuses connections or writes. */
 export function isDatabaseDown(error: unknown): boolean {
-  if (DOWN_CODE.test(codeOf(error))) return true;
+  if (DOWN_CODE.test(codeOf(error)) || isOutOfTime(error)) return true;
   const { name = '' } = (error ?? {}) as Partial<Error>;
   if (isReadOnly(error) || isDiskFull(error)) return true;
   return DOWN_MESSAGE.test(messageOf(error)) || LOST_CONNECTION.includes(name);

@@ -1,4 +1,4 @@
-import { isDatabaseDown } from '../sql.js';
+import { isDatabaseDown, isOutOfTime } from '../sql.js';
 
 interface Waiting<T, R> {
   item: T;
@@ -74,7 +74,9 @@ export class Batcher<T, R> {
   }
 
   private async repeatOrReject(batch: Waiting<T, R>[], error: unknown): Promise<void> {
-    if (batch.length === 1 || isDatabaseDown(error)) for (const { reject } of batch) reject(error);
+    // What ran into its limit of time has usually waited for one locked row, so the others succeed.
+    const isSplit = batch.length > 1 && (isOutOfTime(error) || !isDatabaseDown(error));
+    if (!isSplit) for (const { reject } of batch) reject(error);
     else for (const single of batch) await this.runBatch([single]);
   }
 }
