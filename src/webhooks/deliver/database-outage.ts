@@ -9,11 +9,14 @@ import { checkWritable } from '../../database/statements/statement.js';
 import type { Claim } from './claim.js';
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
+/** Short: once the database is back, the next retry run of any process ends an unrecorded last attempt FAILED after its lease. */
+const LONGEST_PAUSE_MS = 1_000;
+/** After a fault, each repetition writes a log line. */
+const LONGEST_FAULT_PAUSE_MS = 10_000;
 const LOG_EVERY_MS = 60_000;
 
 /**
- * What deliveries do while the database is away. All of them wait for one query, which is repeated with growing pauses,
+ * What deliveries do while the database is away. All of them wait for one query, which is repeated after a second at most,
  * and write one log line a minute together.
  */
 @Injectable()
@@ -103,13 +106,13 @@ export class DatabaseOutage implements OnModuleDestroy {
     this.logger.error(
       `webhook ${webhook.id}: recording attempt ${attempt} failed and is tried again: ${reasonOf(error)}`,
     );
-    await pause(pauseMs(tried));
+    await pause(pauseMs(tried, LONGEST_FAULT_PAUSE_MS));
   }
 
   /** A shutdown ends the pause that is running, but not the ones after it. */
   private async pauseAfter(tried: number): Promise<void> {
     const options = this.hasShutDown ? {} : { signal: this.shutdown.signal };
-    await pause(pauseMs(tried), undefined, options).catch(() => undefined);
+    await pause(pauseMs(tried, LONGEST_PAUSE_MS), undefined, options).catch(() => undefined);
   }
 
   private get hasShutDown(): boolean {
@@ -120,5 +123,5 @@ export class DatabaseOutage implements OnModuleDestroy {
 const reasonOf = (error: unknown): string => (error as Error).message.split('\n')[0] ?? '';
 
 /** Grows with each try. A random part is left out, so that processes do not all ask at the same moment. */
-const pauseMs = (tried: number): number =>
-  Math.min(FIRST_PAUSE_MS * 2 ** tried, LONGEST_PAUSE_MS) * (1 - Math.random() / 2);
+const pauseMs = (tried: number, longestMs: number): number =>
+  Math.min(FIRST_PAUSE_MS * 2 ** tried, longestMs) * (1 - Math.random() / 2);
