@@ -3,6 +3,7 @@ import { AuditEvent } from '../audit/audit-event.entity.js';
 import { Authorization } from '../clients/authorization.entity.js';
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
 import { ContactNotice, PortalLink, PortalSession } from '../clients/portal.entity.js';
+import { tableOf } from '../database/data-source.js';
 import { databaseNow } from '../database/sql.js';
 import { MemberSession } from '../members/member.entity.js';
 import { IdempotencyKey, MovieOrder, ORDER_STATUSES, orderStatuses } from '../orders/movie-order.entity.js';
@@ -12,16 +13,16 @@ import type { ResolvedOptions } from '../usher.options.js';
 import { FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from '../webhooks/figures/delivery-figure.entity.js';
 import { ResentWebhook, WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
+import { DeliveredReference, DeliveryPause, HELD_FROM, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
 export type ExpiredKey = Record<string, string | number>;
 
 /** One kind of rows that expire. Its strings are written into SQL, so they must never contain user input. */
 export interface ExpiringRows {
   entity: new () => object;
-  /** The index with the columns of `condition` and then `moment`. */
+  /** The index with the columns of `condition` and then `moment`; of a small table the primary key. */
   index: string;
-  condition?: string;
+  condition?: string | ((manager: EntityManager) => string);
   moment: string;
   /** How long rows are kept after their moment, in milliseconds; default 0. */
   keptMs?(options: ResolvedOptions): number;
@@ -52,6 +53,9 @@ const MAX_FIGURES_MS = 30 * 86_400_000;
 
 /** A message that could not be sent for so long is outdated. */
 const NOTICE_MS = 86_400_000;
+
+/** Far longer than any transaction that has read a pause. The audit log keeps who paused and resumed. */
+const ENDED_PAUSE_MS = 86_400_000;
 
 const expiring = orderStatuses.filter((status) => ORDER_STATUSES[status].expires);
 
@@ -143,6 +147,15 @@ export const EXPIRING_ROWS = {
     index: 'usher_failing_host_age',
     moment: 'last_failed_at',
     keptMs: retention,
+  },
+  /** Pauses that have ended and hold no webhook any more. They are few, so their condition needs no index of its own. */
+  deliveryPauses: {
+    entity: DeliveryPause,
+    condition: (manager) => `NOT EXISTS (SELECT 1 FROM ${tableOf(manager, Webhook)} w
+      WHERE w.status = 'PENDING' AND w.next_attempt_at = ${HELD_FROM} + since)`,
+    index: 'PRIMARY',
+    moment: 'resumed_at',
+    keptMs: () => ENDED_PAUSE_MS,
   },
   deliveryFigures: {
     entity: DeliveryFigure,

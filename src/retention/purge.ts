@@ -65,7 +65,7 @@ export class Purge {
         manager,
         (parameter) => `
           SELECT COUNT(*) AS count FROM ${tableOf(manager, rows.entity)}
-          WHERE ${conditionOf(rows)} AND ${rows.moment} <= ${parameter(this.untilOf(rows, now))}`,
+          WHERE ${conditionOf(manager, rows)} AND ${rows.moment} <= ${parameter(this.untilOf(rows, now))}`,
       );
       return Number(counted.rows[0]?.count);
     });
@@ -107,7 +107,7 @@ async function lockBatch(manager: EntityManager, rows: ExpiringRows, from: numbe
       SELECT ${primaryColumns.map(({ databaseName }) => databaseName).join(', ')},
         ${moment} AS moment
       FROM ${tableOf(manager, entity)} ${dialectOf(manager).byIndex(index)}
-      WHERE ${conditionOf(rows)} AND ${moment} >= ${parameter(from)} AND ${moment} <= ${parameter(until)}
+      WHERE ${conditionOf(manager, rows)} AND ${moment} >= ${parameter(from)} AND ${moment} <= ${parameter(until)}
       ORDER BY ${moment} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`,
   );
   const keyOf = (row: Record<string, unknown>): ExpiredKey =>
@@ -120,7 +120,8 @@ async function lockBatch(manager: EntityManager, rows: ExpiringRows, from: numbe
   return { keys: found.map(keyOf), last: Number(found.at(-1)?.moment) };
 }
 
-const conditionOf = ({ condition }: ExpiringRows): string => condition ?? '1 = 1';
+const conditionOf = (manager: EntityManager, { condition = '1 = 1' }: ExpiringRows): string =>
+  typeof condition === 'string' ? condition : condition(manager);
 
 export const PURGE_QUEUE = 'usher-purge';
 

@@ -554,6 +554,13 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/retention/retention.spec.ts',
   },
   {
+    name: 'a pause is deleted while it holds notifications',
+    file: 'src/retention/expired-rows.ts',
+    from: 'w.next_attempt_at = ${HELD_FROM} + since',
+    to: 'w.next_attempt_at = since',
+    caughtBy: 'test/retention/purge.spec.ts',
+  },
+  {
     name: 'an erased client leaves its consents',
     file: 'src/retention/erasure.ts',
     from: '  Consent,',

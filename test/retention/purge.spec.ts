@@ -14,9 +14,11 @@ import { Purge, PURGE_QUEUE } from '../../src/retention/purge.js';
 import { newId } from '../../src/values/identifier.js';
 import { addOutcomes } from '../../src/webhooks/figures/add-outcomes.js';
 import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entity.js';
+import { DeliveryPause, heldAt, Webhook } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, usherJson } from '../support/process.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
+import { insertFailed } from '../webhooks/undelivered/support.js';
 
 const EXPIRED = 10_000;
 const PAGE = 1_000;
@@ -116,6 +118,7 @@ test('an access token stays valid after its grant expired with the refresh token
     webhook_rows: 0,
     resends: 0,
     failing_hosts: 0,
+    delivery_pauses: 0,
     delivery_figures: 0,
     audit_events: 0,
   });
@@ -135,6 +138,29 @@ test('the figures of deliveries are deleted after 30 days', async () => {
   expect(await dataSource.manager.count(DeliveryFigure)).toBe(6);
   expect(await usher.running.app.get(Purge, { strict: false }).run()).toMatchObject({ deliveryFigures: 2 });
   expect(await dataSource.manager.count(DeliveryFigure)).toBe(4);
+});
+
+test('a pause is deleted a day after its end, once it holds no notification any more', async () => {
+  const { manager } = dataSource;
+  const day = Date.now() - 24 * HOUR_MS;
+  const reason = 'Maintenance';
+  const holding: DeliveryPause = { subject: 'host:holding.example', since: 2, reason, resumedAt: day - 1_000 };
+  await manager.insert(DeliveryPause, [
+    { subject: 'host:over.example', since: 1, reason, resumedAt: day - 1_000 },
+    holding,
+    { subject: 'host:recent.example', since: 3, reason, resumedAt: day + 600_000 },
+    { subject: 'host:paused.example', since: 4, reason, resumedAt: null },
+  ]);
+  const held = { status: 'PENDING', nextAttemptAt: heldAt(holding), finishedAt: null } as const;
+  const [id] = await insertFailed(client, ['held'], 1, held);
+  const purged = async () => {
+    const { deliveryPauses } = await usher.running.app.get(Purge, { strict: false }).run();
+    const left = await manager.find(DeliveryPause, { order: { since: 'ASC' } });
+    return [deliveryPauses, ...left.map(({ since }) => since)];
+  };
+  expect(await purged()).toEqual([1, 2, 3, 4]);
+  await manager.update(Webhook, { id }, { nextAttemptAt: Date.now() });
+  expect(await purged()).toEqual([1, 3, 4]);
 });
 
 test('without a terminal the command prints progress lines and the number of deleted rows', async () => {

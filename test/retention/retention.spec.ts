@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type EntityManager, IsNull, Not } from 'typeorm';
 import { AuditEvent } from '../../src/audit/audit-event.entity.js';
 import { IdempotencyKey, MovieOrder } from '../../src/orders/movie-order.entity.js';
+import { EXPIRING_ROWS } from '../../src/retention/expired-rows.js';
 import { Purge, type Purged, PurgeSchedule } from '../../src/retention/purge.js';
 import { newId, orderIdOf } from '../../src/values/identifier.js';
 import { FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
@@ -14,25 +15,7 @@ import { basic, COMPLETION, NEW_ORDER, ONE_ATTEMPT, type TestClient, TestUsher }
 
 const DAY_MS = 86_400_000;
 const OLD = Date.now() - 31 * DAY_MS;
-const NOTHING: Purged = {
-  accessTokens: 0,
-  grants: 0,
-  authorizations: 0,
-  memberSessions: 0,
-  operatorSessions: 0,
-  usedForms: 0,
-  portalSessions: 0,
-  portalLinks: 0,
-  contactNotices: 0,
-  idempotencyKeys: 0,
-  orders: 0,
-  webhooks: 0,
-  webhookRows: 0,
-  resends: 0,
-  failingHosts: 0,
-  deliveryFigures: 0,
-  auditEvents: 0,
-};
+const NOTHING = Object.fromEntries(Object.keys(EXPIRING_ROWS).map((kind) => [kind, 0])) as Purged;
 
 let usher: TestUsher;
 let client: TestClient;
