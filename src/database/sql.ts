@@ -193,10 +193,9 @@ const LOST_CONNECTION = ['QueryRunnerAlreadyReleasedError', 'QueryRunnerProvider
 
 /** Whether the database cannot be used now, or a statement {@link isOutOfTime}: it does not answer, refuses connections or writes. */
 export function isDatabaseDown(error: unknown): boolean {
-  if (DOWN_CODE.test(codeOf(error)) || isOutOfTime(error)) return true;
   const { name = '' } = (error ?? {}) as Partial<Error>;
-  if (isReadOnly(error) || isDiskFull(error)) return true;
-  return DOWN_MESSAGE.test(messageOf(error)) || LOST_CONNECTION.includes(name);
+  if (DOWN_CODE.test(codeOf(error)) || LOST_CONNECTION.includes(name)) return true;
+  return isOutOfTime(error) || isReadOnly(error) || isDiskFull(error) || DOWN_MESSAGE.test(messageOf(error));
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '');
@@ -210,10 +209,7 @@ function codeOf(error: unknown): string {
 }
 
 /** What to do when a transaction ends; neither function may throw. */
-interface Callbacks {
-  onCommit: () => void;
-  onRollback: () => void;
-}
+type Callbacks = Record<'onCommit' | 'onRollback', () => void>;
 
 /** Runs callbacks after a transaction has ended, whoever opened it. */
 @Injectable()
