@@ -36,7 +36,7 @@ const CONCURRENCY = 2;
 export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger('Usher RetryRun');
   private readonly runs: RunQueue;
-  private readonly shutdown = new AbortController();
+  private hasShutDown = false;
 
   constructor(
     @InjectQueue(RETRY_RUN_QUEUE) private readonly queue: Queue<RunJob | ResendJob>,
@@ -63,7 +63,7 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   beforeApplicationShutdown(): void {
     this.runs.stop();
-    this.shutdown.abort();
+    this.hasShutDown = true;
   }
 
   /** Adds the job of a request to resend, without waiting. If the queue is down, the next retry run adds it. */
@@ -81,8 +81,11 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   /** Resolves to the progress of a resend. A request that has to wait is left for the next retry run. */
   async process({ data }: Job<RunJob | ResendJob>): Promise<Progress | undefined> {
-    if ('resend' in data)
-      return this.resends.run(data.resend, AbortSignal.any([this.shutdown.signal, AbortSignal.timeout(RESEND_MS)]));
+    if ('resend' in data) {
+      // Not AbortSignal.any: Node collects a timeout that is only part of another signal, which then never aborts.
+      const endsAt = performance.now() + RESEND_MS;
+      return this.resends.run(data.resend, () => this.hasShutDown || performance.now() > endsAt);
+    }
     const previous = await this.runs.job(data.run - 1);
     if (!previous)
       this.logger.warn(

@@ -57,10 +57,10 @@ export class ResendWork {
     return rows.map(({ id }) => id);
   }
 
-  /** Works until the request is finished or has to wait, or `signal` aborts it between two batches. */
-  async run(id: string, signal: AbortSignal): Promise<Progress> {
+  /** Works until the request is finished or has to wait, or until it is time to stop, which is asked before each batch. */
+  async run(id: string, isOver: () => boolean): Promise<Progress> {
     let progress: Progress = 'going-on';
-    while (progress === 'going-on' && !signal.aborted) progress = await this.batch(id);
+    while (progress === 'going-on' && !isOver()) progress = await this.batch(id);
     return progress;
   }
 
