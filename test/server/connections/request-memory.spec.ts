@@ -33,6 +33,7 @@ test('a collection of the young generation frees the requests that have ended', 
   agent.destroy();
   await usher.stop();
   const grownBy = used.slice(1).map((bytes, round) => (bytes - used[round]!) / REQUESTS);
-  const median = grownBy.toSorted((one, other) => one - other)[(ROUNDS - 1) / 2]!;
-  expect(median).toBeLessThan(MOST_BYTES_EACH);
+  // On a loaded machine most rounds keep some. A fault keeps them in all but a round with a collection of the old generation.
+  const [, secondLeast] = grownBy.toSorted((one, other) => one - other);
+  expect(secondLeast).toBeLessThan(MOST_BYTES_EACH);
 });
