@@ -24,8 +24,8 @@ export class DeliveryPauses {
   ) {}
 
   /**
-   * From now on no attempt begins; a running one is finished. Notifications stay PENDING and use up no attempt. The client
-   * can read `reason`, 1 to 500 characters. 404 for an unknown client, 409 if it is paused already, 422 for an invalid host
+   * From now on no attempt begins; a running one is finished. Notifications stay PENDING and use up no attempt.
+   * `reason`: 1 to 500 characters, which the client of `client:ID` can read. 404 for an unknown client, 409 if it is paused already, 422 for an invalid host
    * or reason.
    */
   async pause(subject: PauseSubject, reason: string, actor?: Actor): Promise<void> {

@@ -176,7 +176,7 @@ export class DeliveryPause {
   @WholeNumber(PRIMARY)
   since: number;
 
-  /** The client can read it. */
+  /** The client can read that of its own pause. */
   @Text(500)
   reason: string;
 

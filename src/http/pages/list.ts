@@ -188,8 +188,8 @@ const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sor
 
 /** Where a condition has no index, a search ends after a bounded number of rows. `next`: an id, which begins with its time. */
 const cutAt = (next: string) =>
-  html`No index covers this filter, so the search stopped at ${time(timeOfId(next))}. Older rows may match; continue
-  with “Search further”, or give a narrower filter.`;
+  html`The search stopped at ${time(timeOfId(next))}. Older rows may match; continue with “Search further”, or give a
+  narrower filter.`;
 
 function counted(noun: string, count: Count | null) {
   if (count === null) return `${noun}s`;
@@ -221,15 +221,14 @@ async function* csvLines<Row>(
   yield line(shown.map(({ name }) => name));
   let count = 0;
   let after: string | null = null;
-  let reads = 0;
-  do {
-    if (count >= MAX_EXPORTED || reads++ === MAX_READS)
+  for (let reads = 0; reads === 0 || after !== null; reads += 1) {
+    if (count >= MAX_EXPORTED || reads === MAX_READS)
       return void (yield line([`The file ends after ${count} rows. Give a narrower filter.`]));
     const { rows, next }: Found<Row> = await read(after);
     yield rows.map((row) => line(shown.map((column) => cell(column, row)))).join('');
     count += rows.length;
     after = next;
-  } while (after !== null);
+  }
 }
 
 const line = (cells: string[]) => `${cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(',')}\r\n`;

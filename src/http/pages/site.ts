@@ -141,7 +141,8 @@ export class Visit {
 
   /**
    * The form of an action of this page; null for a viewer who may not send it. After a refusal its fields have what was
-   * given, except for passwords, and the fault. `of`: the row that it belongs to. `id`: for fields outside of the form, and for one of several.
+   * given, except for passwords, and the fault. `of`: the row that it belongs to. `id`: for fields outside of the form,
+   * and if the page has several forms of this action.
    */
   form(name: string, of: unknown = this.subject, id?: string) {
     const action = this.page.actions?.[name];
@@ -230,7 +231,7 @@ const seenIn = (parts: FormPart[]) =>
 export const addressOf = (path: string, name: string, { at = name }: Action) => (at === '' ? path : `${path}/${at}`);
 
 const SENT_BEFORE =
-  'this form was sent before, and may still be at work; see below what it has done; replace a secret that you did not see';
+  'this form was sent before and may still be running; see below what it has done; if you did not see a new secret, replace it';
 
 /** What a person can correct in a form. Everything else is an error of its own page. */
 const CORRECTABLE = [400, 409, 422, 429];

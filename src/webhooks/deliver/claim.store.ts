@@ -141,7 +141,7 @@ export async function failExhausted(
   } as const;
   const exhausted = await manager.findBy(Webhook, { ...isOver, id: In(ids) });
   if (exhausted.length === 0) return [];
-  // Locked, because another process may end some of them now: only one of the two counts an end.
+  // Locked, because another process may end some of them now, and only one may count an end. No other row is waited for.
   const failed = await manager.find(Webhook, {
     where: { ...isOver, id: In(exhausted.map(({ id }) => id)) },
     order: { id: 'ASC' },

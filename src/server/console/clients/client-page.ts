@@ -23,7 +23,7 @@ import { memberLink, orderLink } from '../frame/links.js';
 import { failureNotice } from '../overview/problems.js';
 import { listHref, notificationTable } from '../notifications/notification-list.js';
 import { healthTable, pausing } from '../receivers/receiver-parts.js';
-import { type ClientDetails, MAX_COUNTED } from './clients-data.js';
+import { type ClientDetails, MAX_PENDING } from './clients-data.js';
 
 export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]) =>
   html`${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
@@ -98,7 +98,7 @@ export function summary(visit: Visit, { client, account, isTrusted, pending, lim
             )}`,
       Pending:
         most === null
-          ? `${pending}${pending === MAX_COUNTED ? ' or more' : ''}`
+          ? `${pending}${pending === MAX_PENDING ? ' or more' : ''}`
           : `${pending} of ${most} notifications; at the limit new orders are refused`,
       'Token requests': rate(limits.tokenRateLimit),
       'New orders': rate(limits.orderRateLimit),

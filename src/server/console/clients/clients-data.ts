@@ -101,7 +101,7 @@ export class ClientDirectory {
 const RECENT = 10;
 const MAX_MEMBERS = 50;
 /** How many pending notifications are counted at most where their number has no limit. */
-export const MAX_COUNTED = 10_000;
+export const MAX_PENDING = 10_000;
 
 export type ClientDetails = Awaited<ReturnType<ClientDetailsReader['read']>>;
 
@@ -132,7 +132,7 @@ export class ClientDetailsReader {
         this.members(id),
         this.audit.list({ ...failures, action: 'client.notify-url-set' }),
         this.audit.list(failures),
-        countPending(this.dataSource, id, this.options.pendingWebhookLimit ?? MAX_COUNTED),
+        countPending(this.dataSource, id, this.options.pendingWebhookLimit ?? MAX_PENDING),
       ]);
     return {
       ...known,

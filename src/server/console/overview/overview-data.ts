@@ -9,6 +9,7 @@ import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { DeliveryPause, Webhook } from '../../../webhooks/webhook.entity.js';
 import { CachedQueries, CachedQuery } from '../../health/cached-query.js';
+import { kindAndId } from '../audit/audit-search.js';
 import { beginOf, DAY_MS, inHours, pointsOf, type Range } from '../figures/figures.js';
 
 /** A client, without its name if it was erased. */
@@ -54,7 +55,7 @@ export class OverviewData {
     const found = await this.manager.find(DeliveryPause, { where, order: { since: 'ASC' }, take: MAX_PAUSES });
     return withClients(
       this.manager,
-      found.map((pause) => ({ ...pause, clientId: pause.subject.replace(/^client:/, '') })),
+      found.map((pause) => ({ ...pause, clientId: kindAndId(pause.subject)[1] })),
     );
   });
   private readonly clientCount = new CachedQuery(() => this.manager.count(Client));

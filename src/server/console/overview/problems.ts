@@ -10,6 +10,7 @@ import { shownMs } from '../figures/figures.js';
 import { hiddenField } from '../../../http/pages/fields.js';
 import { postForm } from '../../../http/pages/form.js';
 import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
+import { kindAndId } from '../audit/audit-search.js';
 import { clientLink, receiverLink } from '../frame/links.js';
 import { isAlarming, type NamedClient, type OverviewData } from './overview-data.js';
 
@@ -83,13 +84,14 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
 
 type NamedPause = NonNullable<Answers<ReturnType<OverviewData['queries']>>['pauses']>[number];
 
-export const pausedDeliveries = ({ subject, client, since, reason }: NamedPause) =>
-  warning(
-    html`Deliveries
-    ${subject === `client:${client.id}` ? html`of ${clientLink(client)}` : html`to ${receiverLink(subject.replace(/^host:/, ''))}`}
-    are paused since ${time(since)}: ${reason}.`,
-    html`Its notifications wait. Resume them on its page.`,
+export function pausedDeliveries({ subject, client, since, reason }: NamedPause) {
+  const [kind, id] = kindAndId(subject);
+  const whose = kind === 'client' ? html`of ${clientLink(client)}` : html`to ${receiverLink(id)}`;
+  return warning(
+    html`Deliveries ${whose} are paused since ${time(since)}: ${reason}.`,
+    html`The notifications wait. Resume the deliveries on the page that is linked.`,
   );
+}
 
 /** With the queue on Postgres, workers of embedding applications are unknown, so a lack shows only if something waits. */
 function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due) {
