@@ -25,7 +25,7 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM ${NODE}
 # DNS lookups use libuv's thread pool. With the default of 4 threads, one slow name server would block all deliveries.
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 UV_THREADPOOL_SIZE=64
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 UV_THREADPOOL_SIZE=320
 WORKDIR /usher
 COPY --from=dependencies /usher/node_modules node_modules
 COPY --from=build /usher/dist dist

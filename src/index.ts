@@ -97,7 +97,7 @@ export type { WebhookResend } from './webhooks/undelivered/webhook-resend.entity
 export type { WebhookCriteria } from './webhooks/search/webhook-criteria.js';
 /** The route with which a client of a sandbox certifies its receiver. */
 export { CertificationRoutesModule } from './webhooks/certification/certification.module.js';
-/** Tells the contacts of clients that a Notify URL fails or has recovered; for the option `contactMessages`. */
+/** Tells the contacts of clients of failing hosts and of changes, and sends links to the portal; the option `contactMessages`. */
 export type { ContactMessage, ContactMessageHost, ContactMessenger } from './values/contact-messenger.js';
 
 /** # Documents and health. */

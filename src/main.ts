@@ -1,5 +1,5 @@
 import { ignoreClosedOutput } from '../packages/receiver/dist/tools.js';
 import { runServer } from './server/serve.js';
 
-ignoreClosedOutput();
+ignoreClosedOutput('usher');
 void runServer();

@@ -35,7 +35,8 @@ export function resolveOptions(options: UsherOptions): ResolvedOptions {
     reader.values.databaseUrl = null;
     if (reader.isGiven('databaseUrl', 'databasePool', 'migrationTable', 'databaseTimeoutMs', 'joinDatabase'))
       reader.fault('dataSource', ' is used as it is; leave out url, pool, migrationTable, timeoutMs and join');
-  }
+  } else if (reader.isGiven('currentManager'))
+    reader.fault('currentManager', ' needs database.dataSource; pass that DataSource, or leave currentManager out');
   if (isObject(options?.internal) && !reader.isGiven('internalUser', 'internalPassword'))
     reader.missing('internalUser');
   const contactMessages: unknown = options?.contactMessages;

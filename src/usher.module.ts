@@ -5,6 +5,7 @@ import {
   type DynamicModule,
   type FactoryProvider,
   type InjectionToken,
+  type OnModuleInit,
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { AuditEvent } from './audit/audit-event.entity.js';
@@ -16,6 +17,7 @@ import { Client, ClientApplication, ClientSecret } from './clients/client.entity
 import { ContactNotice, PortalLink, PortalSession } from './clients/portal.entity.js';
 import { ClientsModule } from './clients/clients.module.js';
 import { GUIDES_URL } from './http/error-response.js';
+import { USHER_DATA_SOURCE } from './database/data-source.js';
 import { DatabaseModule } from './database/database.module.js';
 import { ServiceProcess } from './database/service-process.entity.js';
 import { LimitsModule } from './limits/limits.module.js';
@@ -99,7 +101,21 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModule
   .build();
 
 @UsherNamedModule({})
-class UsherOptionsModule extends ConfigurableModuleClass {}
+class UsherOptionsModule extends ConfigurableModuleClass implements OnModuleInit {
+  constructor(private readonly modules: ModulesContainer) {
+    super();
+  }
+
+  /** Nest runs no lifecycle hook of a request-scoped provider, and all of Usher's providers need the options. */
+  onModuleInit(): void {
+    const options = [...this.modules.values()].map(({ providers }) => providers.get(USHER_OPTIONS));
+    if (options.every((wrapper) => wrapper?.isDependencyTreeStatic() ?? true)) return;
+    throw new StartUpError(
+      'the options of UsherModule.forRootAsync() need a request-scoped provider, so that nothing would be delivered; inject ' +
+        'only providers that neither are request-scoped nor inject one that is',
+    );
+  }
+}
 
 /**
  * What the modules of Usher share: options, database, queue, clients and guards. It is always global; import it once.
@@ -119,6 +135,9 @@ export class UsherModule {
   static forRootAsync(options: UsherAsyncOptions): DynamicModule {
     if (!options.useFactory && !options.useClass && !options.useExisting)
       throw new StartUpError('UsherModule.forRootAsync() needs one of useFactory, useClass and useExisting; pass one');
+    // Nest would wait for it without end, and say nothing.
+    if (options.inject?.includes(USHER_DATA_SOURCE))
+      throw new StartUpError('the name "usher" belongs to Usher\'s own DataSource; give the injected one another name');
     return assembled(UsherOptionsModule.forRootAsync(options), resolveOptions, [MODULE_OPTIONS_TOKEN]);
   }
 }

@@ -104,8 +104,8 @@ export interface UsherOptions {
   /** The proxy that deliveries go through: `http://user:password@proxy.example:3128`; default: none. */
   proxy?: string;
   /**
-   * How the contacts of clients are told that a Notify URL fails or has recovered: a sender of the application, or a mail
-   * server. Default: in the sandbox a file that the log names, in production nothing is sent.
+   * How the contacts of clients are told that a Notify URL fails or has recovered, and of changes, and get links to the portal:
+   * a sender of the application, or a mail server. Default: in the sandbox a file that the log names, in production nothing is sent.
    */
   contactMessages?:
     | ContactMessenger

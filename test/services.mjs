@@ -5,8 +5,10 @@ import pg from 'pg';
 import { build } from './runner/build.mjs';
 import { postgresUrl, silentServers } from './servers.mjs';
 
-/** Without `alone`, the tests of five files hold up to 200 connections at the same time. */
-const CONNECTIONS_OF_FIVE = 250;
+/** Test files of a backend. With more, the tests of both wait for the two processors of a small machine until their times end. */
+const AT_ONCE = '3';
+/** Without `alone`, the tests of three files hold up to 120 connections at the same time. */
+const CONNECTIONS_OF_THREE = 150;
 const silent = await silentServers();
 if (silent.length > 0) {
   console.error(silent.join('\n'));
@@ -14,15 +16,13 @@ if (silent.length > 0) {
 }
 
 /**
- * `atOnce`: how many test files. `alone`: a test whose servers hold up to 50 connections of Postgres; those of other tests hold
- * up to 32. `without`: tests that only know servers which the run on the other backend has.
+ * `alone`: a test whose servers hold up to 50 connections of Postgres; those of other tests hold up to 32. `without`: tests that
+ * only know servers which the run on the other backend has.
  */
 const BACKENDS = {
-  mariadb: { atOnce: '5', alone: [], without: ['test/services/host-data-source'] },
+  mariadb: { alone: [], without: ['test/services/host-data-source'] },
   postgres: {
-    ...((await connectionsOfPostgres()) < CONNECTIONS_OF_FIVE
-      ? { atOnce: '3', alone: ['test/services/mixed-versions'] }
-      : { atOnce: '5', alone: [] }),
+    alone: (await connectionsOfPostgres()) < CONNECTIONS_OF_THREE ? ['test/services/mixed-versions'] : [],
     without: ['test/services/redis-', 'test/services/full-redis'],
   },
 };
@@ -69,19 +69,19 @@ async function connectionsOfPostgres() {
 
 /** Runs the tests of a backend, and returns the exit code. */
 async function run(backend, output) {
-  const { atOnce, alone, without } = BACKENDS[backend];
-  const jest = (paths, ignored, workers) => runJest(backend, output, paths, ignored, workers);
+  const { alone, without } = BACKENDS[backend];
+  const jest = (paths, ignored) => runJest(backend, output, paths, ignored);
   if (chosen.length > 0) {
     const isKnown = chosen.some((path) => !without.some((part) => path.includes(part)));
     // Jest fails if it finds no test.
-    return isKnown ? jest(chosen, without, atOnce) : 0;
+    return isKnown ? jest(chosen, without) : 0;
   }
-  const code = alone.length === 0 ? 0 : await jest(alone, without, '1');
-  return code || jest([], [...without, ...alone], atOnce);
+  const code = alone.length === 0 ? 0 : await jest(alone, without);
+  return code || jest([], [...without, ...alone]);
 }
 
-function runJest(backend, output, paths, without, workers) {
-  const program = ['node_modules/jest/bin/jest.js', '--maxWorkers', workers];
+function runJest(backend, output, paths, without) {
+  const program = ['node_modules/jest/bin/jest.js', '--maxWorkers', AT_ONCE];
   const ignored = ['/node_modules/', ...WITHOUT_BACKEND, ...without];
   const selection = ['--testPathIgnorePatterns', ...ignored, '--', ...paths];
   const env = { ...process.env, TEST_BACKEND: backend, USHER_TEST_IS_BUILT: 'true' };

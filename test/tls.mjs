@@ -124,10 +124,9 @@ function makeCertificates() {
 async function startMariadb() {
   const port = await freePort();
   const as = isRoot ? ['--user=root'] : [];
-  const data = `--datadir=${inside('mariadb')}`;
-  execFileSync('mariadb-install-db', ['--no-defaults', data, '--auth-root-authentication-method=normal', ...as], {
-    stdio: 'ignore',
-  });
+  // A server deletes the temporary tables in its folder when it starts, so it must not be the folder of another server.
+  const files = ['--no-defaults', `--datadir=${inside('mariadb')}`, `--tmpdir=${folder}`, ...as];
+  execFileSync('mariadb-install-db', [...files, '--auth-root-authentication-method=normal'], { stdio: 'ignore' });
   writeFileSync(
     inside('init.sql'),
     // One statement a line.
@@ -143,15 +142,7 @@ async function startMariadb() {
     (part) => `--ssl-${part}=${inside(part === 'ca' ? 'ca.pem' : part === 'key' ? 'server.key' : 'server.pem')}`,
   );
   const rest = [`--socket=${inside('mariadb.sock')}`, `--port=${port}`, `--init-file=${inside('init.sql')}`];
-  start('mariadbd', [
-    '--no-defaults',
-    data,
-    ...as,
-    ...tls,
-    ...rest,
-    '--require-secure-transport=ON',
-    '--bind-address=0.0.0.0',
-  ]);
+  start('mariadbd', [...files, ...tls, ...rest, '--require-secure-transport=ON', '--bind-address=0.0.0.0']);
   return answering(port);
 }
 

@@ -1,7 +1,16 @@
 #!/bin/sh
 # Runs "usher COMMAND" as root with the settings and secrets of the units. docs/operations/deploying.md says how to install it.
+# Reads the values as systemd does, without evaluating them. Neither a backslash nor a second line is possible in a value.
+while read -r line || [ -n "$line" ]; do
+  case $line in [A-Za-z_]*=*) ;; *) continue ;; esac
+  value=${line#*=}
+  case $value in
+    \"*\") value=${value#?} value=${value%?} ;;
+    \'*\') value=${value#?} value=${value%?} ;;
+  esac
+  export "${line%%=*}=$value"
+done </etc/usher/usher.env
 set -a
-. /etc/usher/usher.env
 DATABASE_URL_FILE=/etc/usher/database-url
 QUEUE_URL_FILE=/etc/usher/queue-url
 USHER_MASTER_KEYS_FILE=/etc/usher/master-keys

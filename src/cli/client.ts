@@ -135,9 +135,11 @@ async function create(options: CreateOptions): Promise<Output> {
     throw new StartUpError('--id and --secret-stdin go together; use both to import a client');
   const imported = id === undefined ? null : { id, secret: await readSecret('Client secret') };
   const change = applicationChange(options);
-  const { client, secret } = await withServices(async ({ applications, clients }) => {
-    // Checks the options first, so that a faulty one creates no client.
-    applications.check(change);
+  const { client, secret } = await withServices(async ({ applications, clients, keyCheck }) => {
+    await keyCheck.check();
+    await keyCheck.checkForProcesses();
+    // Checks the options first, so that a faulty one creates no client whose secret nobody gets.
+    applications.checkNew(change);
     if (contact !== undefined) clients.checkContact(contact);
     const created = imported
       ? { client: await clients.import(name, notifyUrl, imported), secret: null }
@@ -176,7 +178,7 @@ async function setApplication(
 }
 
 async function rotateSecret(
-  { secretRotation }: Services,
+  { secretRotation, keyCheck }: Services,
   id: string,
   {
     replace,
@@ -186,6 +188,7 @@ async function rotateSecret(
   }: { replace?: true; overlap?: number; leaked?: boolean; revokeTokens?: boolean },
 ): Promise<Output> {
   if (replace && (overlap !== undefined || leaked || revokeTokens)) throw new StartUpError('give --replace alone');
+  await keyCheck.checkForProcesses();
   // While a leaked secret authenticates, new tokens can be requested with it.
   const overlapMs = overlap ?? (leaked ? HOUR_MS : revokeTokens ? 0 : DAY_MS);
   const { secret, oldValidUntil } = replace
@@ -213,11 +216,9 @@ async function showAccount({ clients, account }: Services, id: string): Promise<
 
 async function revokeTokens({ clients }: Services, id: string): Promise<Output> {
   await clients.revokeTokens(id);
+  const revoked = `All tokens of client ${id} are revoked; it can request new ones.`;
   const advice = `If its secret has leaked, run "usher client rotate-secret ${id} --leaked --revoke-tokens" instead.`;
-  return {
-    json: { client_id: id },
-    text: `All tokens of client ${id} are revoked; it can request new ones.\n${advice}`,
-  };
+  return { json: { client_id: id }, text: `${revoked}\n${advice}` };
 }
 
 async function setNotifyUrl(

@@ -17,6 +17,7 @@ import {
 import { faultLine } from '../server/fault.js';
 import type { Running } from '../server/serve.js';
 import { type Config, loadConfig } from '../server/settings/settings.js';
+import { StartUpError } from '../values/start-up-error.js';
 import { command } from './command.js';
 import type { Output } from './output.js';
 
@@ -34,7 +35,7 @@ export function addDemo(program: Command): void {
 }
 
 async function demo(say: (text: string) => void): Promise<StepResult[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'usher-demo-'));
+  const folder = await temporaryFolder();
   removeOnSignal(folder);
   const run = new DemoRun(
     loadConfig({
@@ -64,6 +65,17 @@ async function demo(say: (text: string) => void): Promise<StepResult[]> {
   } finally {
     await run.close();
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function temporaryFolder(): Promise<string> {
+  try {
+    return await mkdtemp(join(tmpdir(), 'usher-demo-'));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartUpError(
+      `no folder can be created in ${tmpdir()} (${code}); set TMPDIR to a folder that this user may write to`,
+    );
   }
 }
 

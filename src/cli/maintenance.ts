@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { AUDIT_ACTIONS } from '../audit/audit-event.entity.js';
 import type { AuditFilter } from '../audit/audit.module.js';
+import type { KeyRotationResult } from '../clients/keys/key-rotation.js';
 import type { Migrated } from '../server/migrate.js';
 import { commandConfig } from '../server/settings/settings.js';
 import { StartUpError } from '../values/start-up-error.js';
@@ -11,7 +12,12 @@ import type { Services } from './services.js';
 
 export function addMigrate(program: Command): void {
   command(program, 'migrate', 'run missing migrations of the database, and of a queue on Postgres', migrateNow)
-    .option('--indexes', 'create the indexes that the migrations have left out, because a table is large')
+    .addOption(
+      new Option(
+        '--indexes',
+        'create the indexes that the migrations have left out, because a table is large',
+      ).conflicts(['status', 'sql']),
+    )
     .option('--status', 'only show which migrations are done; exit code 1 if one is missing')
     .addOption(
       new Option('--sql', 'only print the SQL of the missing migrations, to run it with another tool').conflicts(
@@ -20,13 +26,17 @@ export function addMigrate(program: Command): void {
     );
 }
 
+function sayWaiting(): void {
+  process.stderr.write('usher: another process is migrating this database; waiting for it\n');
+}
+
 const QUEUE_TABLES = 'tables of the queue';
 
 async function migrateNow({ indexes, status, sql }: { indexes?: true; status?: true; sql?: true }): Promise<Output> {
-  const { createIndexes, migrate, migrationSql, migrationStatus } = await import('../server/migrate.js');
+  const { migrate, migrateIndexes, migrationSql, migrationStatus } = await import('../server/migrate.js');
   const config = commandConfig('migrate');
   if (indexes) {
-    const json = await createIndexes(config);
+    const json = await migrateIndexes(config, sayWaiting);
     return { json, text: `Created: ${json.join(', ') || 'nothing; no index is missing'}` };
   }
   if (sql) {
@@ -34,9 +44,7 @@ async function migrateNow({ indexes, status, sql }: { indexes?: true; status?: t
     return { json, text: json.length > 0 ? `${json.join(';\n')};` : `-- ${UP_TO_DATE}` };
   }
   if (!status) {
-    const json = await migrate(config, () =>
-      process.stderr.write('usher: another process is migrating this database; waiting for it\n'),
-    );
+    const json = await migrate(config, sayWaiting);
     return { json, text: summaryOf(json) };
   }
   const json = await migrationStatus(config);
@@ -114,20 +122,38 @@ const UNUSED_KEYS = {
 };
 
 async function rotateKeys(options: { force?: true }, asJson: boolean): Promise<Output> {
-  const { place, ...done } = await withProgress('Encrypting', asJson, (show) =>
+  const { place, hasOtherKeys, ...done } = await withProgress('Encrypting', asJson, (show) =>
     withServices(({ keyRotation }) => keyRotation.run(show, options)),
   );
-  const { rotated, total, keyId, remaining, lacking } = done;
-  const advice =
-    remaining > 0
-      ? `${remaining} secret(s) were encrypted with another key meanwhile. Put the new key first in every process and run this again.`
-      : lacking.length > 0
-        ? `These processes cannot open them: ${lacking.join(', ')}. Add "${keyId}" to the keys of each and restart it.`
-        : UNUSED_KEYS[place];
-  return {
-    json: snakeCase(done),
-    text: `${rotated} of ${total} client secret(s) encrypted again with master key "${keyId}".\n${advice}`,
-  };
+  const lines = [
+    `${done.rotated} of ${done.total} client secret(s) encrypted again with master key "${done.keyId}".`,
+    ...adviceOn(done),
+  ];
+  if (done.unreadable.length > 0) process.exitCode = 1;
+  if (lines.length === 1 && hasOtherKeys) lines.push(UNUSED_KEYS[place]);
+  return { json: snakeCase(done), text: lines.join('\n') };
+}
+
+type Advised = Omit<KeyRotationResult, 'place' | 'hasOtherKeys'>;
+
+/** What has to be done before the other keys can be removed. */
+function adviceOn({ keyId, remaining, unreadable, lacking, unknown, notFirst }: Advised): string[] {
+  const advice = [
+    lacking.length > 0 &&
+      `These processes cannot open them: ${lacking.join(', ')}. Add "${keyId}" to the keys of each and restart it.`,
+    unknown.length > 0 &&
+      `Whether these processes can open them is not known: ${unknown.join(', ')}. Upgrade each, with "${keyId}" among its keys.`,
+    notFirst.length > 0 &&
+      `These processes still encrypt with another key: ${notFirst.join(', ')}. Put "${keyId}" in front of the others in each, ` +
+        'restart it, and run this again.',
+    remaining > 0 &&
+      `${remaining} secret(s) were encrypted with another key meanwhile. Put the new key first in every process and run this again.`,
+    unreadable.length > 0 &&
+      `The secrets of these clients cannot be opened and were left as they are: ${unreadable.join(', ')}. If a master key is missing ` +
+        'or wrong here, correct that and run this again. Otherwise give each a new one with "usher client rotate-secret ID --overlap 0s"; ' +
+        'until then keep the other keys, because without them no server starts.',
+  ];
+  return advice.filter((line) => line !== false);
 }
 
 /** The texts and the method of the commands that erase a client or a member. */
@@ -156,7 +182,7 @@ export function addErase(group: Command, kind: keyof typeof ERASURES): void {
     if (!yes && (await readLine(question)).trim() !== subject)
       throw new StartUpError(`the ${argument} was not confirmed; nothing was deleted. Type it, or use --yes`);
     const erased = await withProgress('Erasing', asJson, (show) =>
-      withServices((services) => services.erasure[method](subject, { onProgress: (done) => show(done, done) })),
+      withServices(({ erasure }) => erasure[method](subject, { onProgress: (done) => show(done, done) }), 'with-queue'),
     );
     const { orders, idempotencyKeys, webhooks, references: deliveredReferences, accessTokens, grants } = erased;
     const counts = { orders, idempotencyKeys, webhooks, deliveredReferences, accessTokens, grants };

@@ -32,7 +32,7 @@ const COMMANDS = [
 export async function runCommand(args: string[]): Promise<void> {
   /** Before the arguments are parsed, because their faults are reported in the same way. */
   const isJson = args.includes('--json');
-  ignoreClosedOutput();
+  ignoreClosedOutput('usher');
   try {
     await programOf(isJson).parseAsync(args, { from: 'user' });
   } catch (error) {

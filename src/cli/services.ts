@@ -5,6 +5,7 @@ import { ClientAccount } from '../account/client-account.js';
 import { AuditLog } from '../audit/audit.module.js';
 import { ClientApplications } from '../clients/client-applications.js';
 import { ClientsService } from '../clients/clients.service.js';
+import { KeyCheck } from '../clients/keys/key-check.js';
 import { KeyRotation } from '../clients/keys/key-rotation.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
 import { MembersService } from '../members/members.service.js';
@@ -46,6 +47,7 @@ export async function openServices(needs: Needs) {
     members: get(MembersService),
     operators: get(OperatorsService),
     secretRotation: get(SecretRotation),
+    keyCheck: get(KeyCheck),
     keyRotation: get(KeyRotation),
     orders: get(OrdersService),
     orderList: get(OrderList),

@@ -65,8 +65,9 @@ export function addPauses(parent: Command, kind: 'client' | 'host'): void {
     'let notifications wait without using up attempts; clients can read the reason',
     async ({ pauses }, id: string, reason: string, { yes = kind === 'client' }: { yes?: boolean }) => {
       if (yes) await pauses.pause(`${kind}:${id}`, reason);
+      const paused = (await pauses.find(`${kind}:${id}`)) !== null;
       const clients = kind === 'host' ? await pauses.clientsAt(id) : [];
-      return { json: { id, paused: yes, clients: clients.map((client) => `${client.id} ${client.name}`) } };
+      return { json: { id, paused, clients: clients.map((client) => `${client.id} ${client.name}`) } };
     },
   ).option('--yes', 'for a host: pause it now; without this option, only show which clients it concerns');
   serviceCommand(
@@ -87,7 +88,7 @@ type ListOptions = WebhookFilter & { client?: string; reference?: string };
 
 async function list({ client, reference, ...filter }: ListOptions): Promise<Output> {
   const holder = client === undefined ? {} : { holder: { clientId: client, ownerId: null } };
-  const json = await (await reader()).list({ ...filter, ...holder, referenceId: reference });
+  const json = await (await reader()).list({ ...filter, ...holder, referenceId: reference }, client);
   const rows = json.map(({ id, referenceId, status, attemptCount, nextAttemptAt }) => ({
     id,
     referenceId,

@@ -8,7 +8,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { endOpenAuthorizations } from './authorization.entity.js';
 import { redirectUriFault } from './redirect-uri.js';
-import { Client, ClientApplication, GRANT_TYPES, type GrantType } from './client.entity.js';
+import { Client, ClientApplication, GRANT_TYPES, type GrantType, USUAL_GRANTS } from './client.entity.js';
 import { ClientsService } from './clients.service.js';
 
 /** What to change; what is left out stays as it is. */
@@ -39,7 +39,7 @@ export class ClientApplications {
   }
 
   /** 422 for an invalid redirect URI or an unknown grant. */
-  check({ redirectUris = [], grantTypes = [] }: ApplicationChange): void {
+  private check({ redirectUris = [], grantTypes = [] }: ApplicationChange): void {
     if (redirectUris.length > MAX_REDIRECT_URIS) throw unprocessable(`use at most ${MAX_REDIRECT_URIS} redirect URIs`);
     for (const uri of redirectUris) {
       const fault = redirectUriFault(uri, this.options.environment === 'sandbox');
@@ -49,10 +49,11 @@ export class ClientApplications {
     if (unknown !== undefined) throw unprocessable(`${unknown} is not a grant; use ${GRANT_TYPES.join(', ')}`);
   }
 
-  /** Like {@link check}; 422 also for values that do not go together. */
-  checkTogether(change: ApplicationChange & { redirectUris: string[]; grantTypes: GrantType[] }): void {
+  /** For a client that is not created yet: 422 for values that {@link configure} would refuse. */
+  checkNew(change: ApplicationChange): void {
     this.check(change);
-    checkFit(change);
+    const { redirectUris = [] } = change;
+    checkFit({ ...change, redirectUris, grantTypes: grantsOf({ grantTypes: USUAL_GRANTS }, change) });
   }
 
   /**
@@ -90,12 +91,15 @@ export class ClientApplications {
   }
 }
 
-function grantsOf(client: Client, { redirectUris = [], grantTypes }: ApplicationChange): GrantType[] {
+function grantsOf(
+  client: { grantTypes: readonly GrantType[] },
+  { redirectUris = [], grantTypes }: ApplicationChange,
+): GrantType[] {
   const added: GrantType[] = redirectUris.length > 0 ? ['authorization_code'] : [];
   return [...new Set(grantTypes ?? [...client.grantTypes, ...added])];
 }
 
-type WholeApplication = Parameters<ClientApplications['checkTogether']>[0];
+type WholeApplication = ApplicationChange & { redirectUris: string[]; grantTypes: GrantType[] };
 
 function checkFit({ grantTypes, redirectUris, isTrusted }: WholeApplication): void {
   if (grantTypes.length === 0) throw unprocessable(`a client needs a grant; use ${GRANT_TYPES.join(', ')}`);

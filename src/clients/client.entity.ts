@@ -18,6 +18,8 @@ import { MAX_EMAIL_LENGTH } from '../values/email-address.js';
 export const GRANT_TYPES = ['client_credentials', 'refresh_token', 'authorization_code'] as const;
 /** What a client may send as `grant_type`. */
 export type GrantType = (typeof GRANT_TYPES)[number];
+/** The grants of a new client. */
+export const USUAL_GRANTS: readonly GrantType[] = ['client_credentials', 'refresh_token'];
 
 export const MAX_CLIENT_NAME_LENGTH = 200;
 

@@ -19,7 +19,7 @@ import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError, type NotifyUrlPolicy } from '../values/urls/notify-url.js';
 import { endOpenAuthorizations } from './authorization.entity.js';
 import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
-import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
+import { Client, ClientSecret, MAX_CLIENT_NAME_LENGTH, NEXT_GENERATION, USUAL_GRANTS } from './client.entity.js';
 import { addNotice, type NoticeKind, endPortalAccess, withdrawLinks } from './portal.entity.js';
 import { Vault } from './secrets/vault.js';
 
@@ -138,8 +138,8 @@ export class ClientsService {
   }
 
   /** Returns the client's Notify URL. Throws 422 if it has none. */
-  async registeredNotifyUrl(id: string): Promise<string> {
-    const { notifyUrl } = await this.get(id);
+  async registeredNotifyUrl(id: string, manager = this.dataSource.manager): Promise<string> {
+    const { notifyUrl } = await getClient(manager, id);
     if (notifyUrl !== null) return notifyUrl;
     throw notifyUrlMissing();
   }
@@ -159,7 +159,7 @@ export class ClientsService {
         name,
         notifyUrl,
         contact: null,
-        grantTypes: ['client_credentials', 'refresh_token'],
+        grantTypes: [...USUAL_GRANTS],
         createdAt,
         disabledAt: null,
         tokenGeneration: 0,

@@ -14,9 +14,9 @@ export function redirectUriFault(text: string, allowLoopback: boolean): string |
   if (text.length > MAX_REDIRECT_URI_LENGTH) return `is longer than ${MAX_REDIRECT_URI_LENGTH} characters`;
   const url = /^[\x21-\x7e]+$/.test(text) ? parseUrl(text) : null;
   if (!url) return 'is not a URL; use one like https://app.example/callback';
+  if (url.protocol !== 'https:' && !(allowLoopback && isLoopbackUrl(url)))
+    return allowLoopback ? 'must begin with https://, or with http:// for 127.0.0.1' : 'must begin with https://';
   if (text.includes('#')) return 'has a fragment; remove everything from # on';
   if (url.username !== '' || url.password !== '') return 'has credentials; remove them';
-  if (url.href !== text) return `is not in its normal form; use ${url.href}`;
-  if (url.protocol === 'https:' || (allowLoopback && isLoopbackUrl(url))) return null;
-  return allowLoopback ? 'must begin with https://, or with http:// for 127.0.0.1' : 'must begin with https://';
+  return url.href === text ? null : `is not in its normal form; use ${url.href}`;
 }

@@ -7,7 +7,7 @@ import { socketHost } from '../values/urls/notify-url.js';
 import { loadPackage, StartUpError, unreachable } from '../values/start-up-error.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { loadPg } from './data-source.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
+import { type EmbeddedPostgres, GUESTS_LIMIT_MS, openEmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
 import { IDLE_TRANSACTION_MS, prepareSessions } from './sessions.js';
 import { PoolSockets } from './pool-sockets.js';
@@ -15,8 +15,10 @@ import { isDatabaseDown } from './sql.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** The service closes a connection that does not answer in time; a migration may run for as long as it needs. */
+/** The service closes a connection that does not answer in time; a command or a migration may take as long as it needs. */
 type DatabaseTask = 'service' | 'migration';
+
+const isLimited = ({ role }: ResolvedOptions, task: DatabaseTask): boolean => task === 'service' && role !== null;
 
 /** TypeORM's options for the configured database. `embedded` is the opened embedded database, or null. */
 export async function dataSourceOptions(
@@ -32,7 +34,7 @@ export async function dataSourceOptions(
     migrationsTransactionMode: 'each' as const,
     logging: false,
   };
-  const timeoutMs = task === 'service' ? socketTimeoutMs(config.retry) : 0;
+  const timeoutMs = isLimited(config, task) ? socketTimeoutMs(config.retry) : 0;
   if (database.kind === 'embedded') {
     return { ...common, type: 'postgres', extra: { ...embedded?.connection, max: databasePool, pipeline: true } };
   }
@@ -76,18 +78,21 @@ export async function openDataSource(
   const options = { ...(await dataSourceOptions(config, embedded, task, sockets)), entities } as DataSourceOptions;
   // TypeORM loads the driver itself, but its error for a missing one does not name the command.
   if (options.type === 'postgres') await loadPg();
+  let isOpen = false;
   try {
     const dataSource = await new DataSource(options).initialize();
+    isOpen = true;
     dataSource.subscribers.push(sockets);
-    // The embedded database has no such limits. Statements of commands and migrations may take as long as they need.
+    // The embedded database has no such limits.
     const isServer = database.kind !== 'embedded';
-    const isLimited = isServer && task === 'service' && config.role !== null;
-    const statementMs = isLimited ? config.databaseTimeoutMs : 0;
+    const statementMs = isServer && isLimited(config, task) ? config.databaseTimeoutMs : 0;
     await prepareSessions(dataSource, { statementMs, idleMs: isServer ? IDLE_TRANSACTION_MS : 0 });
     return dataSource;
   } catch (error) {
-    const isServerError = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
-    throw isServerError && 'url' in database ? unreachable(names.databaseUrl, database.url, error) : error;
+    if (error instanceof StartUpError || !('url' in database)) throw error;
+    // If another kind of server answers, the driver's error has no code.
+    const isServerError = !isOpen || isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
+    throw isServerError ? unreachable(names.databaseUrl, database.url, error) : error;
   }
 }
 
@@ -99,7 +104,8 @@ export async function withDataSource<T>(
   work: (dataSource: DataSource, embedded: EmbeddedPostgres | null) => Promise<T>,
 ): Promise<T> {
   const { database } = config;
-  const embedded = database.kind === 'embedded' ? await openEmbeddedPostgres(database.folder, 'join') : null;
+  const options = { guestsLimitMs: GUESTS_LIMIT_MS };
+  const embedded = database.kind === 'embedded' ? await openEmbeddedPostgres(database.folder, 'join', options) : null;
   try {
     const dataSource = await openDataSource(config, embedded, task, entities);
     return await work(dataSource, embedded).finally(() => dataSource.destroy());

@@ -1,12 +1,12 @@
 import { type DynamicModule, Inject, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import type { DataSource, EntityTarget } from 'typeorm';
+import type { DataSource, EntityMetadata, EntityTarget } from 'typeorm';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { AfterCommit, findManagersBy } from './sql.js';
 import { openDataSource } from './data-source-options.js';
 import { USHER_DATA_SOURCE, usherView } from './data-source.js';
 import { DatabaseClock } from './database-clock.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
+import { type EmbeddedPostgres, GUESTS_LIMIT_MS, openEmbeddedPostgres } from './embedded/index.js';
 import { migrateOrRefuse } from './migrator.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
@@ -15,23 +15,53 @@ export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');
 
 const logger = new Logger('Usher database');
 
-function openEmbedded({ database }: ResolvedOptions): Promise<EmbeddedPostgres> | null {
+function openEmbedded({ database, role }: ResolvedOptions): Promise<EmbeddedPostgres> | null {
   if (database.kind !== 'embedded') return null;
-  return openEmbeddedPostgres(database.folder, database.join ? 'join' : 'own', (message) => logger.log(message));
+  const log = (message: string): void => logger.log(message);
+  // Only a command waits for others: the shutdown of a server must be quick.
+  const guestsLimitMs = role === null ? GUESTS_LIMIT_MS : 0;
+  return openEmbeddedPostgres(database.folder, database.join ? 'join' : 'own', { log, guestsLimitMs });
 }
 
-/** Usher's view of the application's data source, which must have Usher's entities. */
+/** Why Usher cannot use the application's data source, and what to change. Null if it can. */
+function faultOf(dataSource: DataSource, entities: EntityTarget<object>[]): string | null {
+  if (!entities.every((entity) => dataSource.hasMetadata(entity)))
+    return dataSource.isInitialized
+      ? "the DataSource does not have Usher's entities; add usherEntities to its entities"
+      : 'the DataSource is not initialized; pass one that is';
+  const { cache, charset = 'utf8mb4' } = dataSource.options as {
+    cache?: { alwaysEnabled?: boolean };
+    charset?: string;
+  };
+  if (cache?.alwaysEnabled)
+    return (
+      'the DataSource answers all queries from its cache, so Usher would read rows that have changed; set cache.alwaysEnabled ' +
+      'to false, and cache single queries'
+    );
+  if (!charset.toLowerCase().startsWith('utf8mb4'))
+    return `the DataSource has charset "${charset}", which changes characters of notifications; use "utf8mb4"`;
+  const renamed = entities.map((entity) => dataSource.getMetadata(entity)).find(isRenamed);
+  return renamed
+    ? `the namingStrategy of the DataSource changes names in the table ${renamed.givenTableName}, which the migrations do not; let it ` +
+        'keep the name that an entity gives to a table or a column'
+    : null;
+}
+
+/** Whether a naming strategy changes the name of the table, or of a column. An entityPrefix is allowed. */
+const isRenamed = ({ givenTableName, tableNameWithoutPrefix, columns }: EntityMetadata): boolean =>
+  tableNameWithoutPrefix !== givenTableName ||
+  columns.some(
+    ({ givenDatabaseName, propertyName, databaseName }) => databaseName !== (givenDatabaseName ?? propertyName),
+  );
+
+/** Usher's view of the application's data source. */
 function hostView(
   dataSource: DataSource,
   { currentManager }: ResolvedOptions,
   entities: EntityTarget<object>[],
 ): DataSource {
-  if (!entities.every((entity) => dataSource.hasMetadata(entity)))
-    throw new StartUpError(
-      dataSource.isInitialized
-        ? "the DataSource does not have Usher's entities; add usherEntities to its entities"
-        : 'the DataSource is not initialized; pass one that is',
-    );
+  const fault = faultOf(dataSource, entities);
+  if (fault !== null) throw new StartUpError(fault);
   const view = usherView(dataSource);
   // Inside `@Transactional()` of typeorm-transactional this is the manager of the transaction.
   findManagersBy(view, currentManager ?? (() => dataSource.manager));

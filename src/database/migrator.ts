@@ -4,9 +4,10 @@ import { type ColumnType, type DataSource, MigrationExecutor, type QueryRunner, 
 import type { DatabaseLocation } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { dialectOf } from './data-source.js';
+import { inTransaction } from './sql.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 import { ProcessKeys1795500000000 } from './migrations/1795500000000-process-keys.js';
-import { SearchIndexes1796300000000 } from './migrations/1796300000000-search-indexes.js';
+import { createSearchIndexes, SearchIndexes1796300000000 } from './migrations/1796300000000-search-indexes.js';
 import { UsedForms1796400000000 } from './migrations/1796400000000-used-forms.js';
 import { Portal1796500000000 } from './migrations/1796500000000-portal.js';
 import { SignedWith1795600000000 } from './migrations/1795600000000-signed-with.js';
@@ -37,11 +38,14 @@ export async function pendingMigrations(dataSource: DataSource): Promise<string[
   const runner = dataSource.createQueryRunner('master');
   try {
     const table = path.split('.').map((part) => driver.escape(part));
+    // First, because another process may create both tables in one transaction at the same moment.
+    const hasTables = await runner.hasTable('usher_client');
     if (!(await runner.hasTable(path))) {
-      if (!(await runner.hasTable('usher_client'))) return usherMigrations.map(({ name }) => name);
+      if (!hasTables) return usherMigrations.map(({ name }) => name);
       throw new StartUpError(
-        `the tables of Usher are there, but ${path} is not; set DATABASE_MIGRATION_TABLE (in an application the ` +
-          'migrationsTableName of its DataSource) to the table that records migrations',
+        `the tables of Usher are there, but ${path} is not; set DATABASE_MIGRATION_TABLE (in an application ` +
+          'database.migrationTable, or the migrationsTableName of its DataSource) to the table that records migrations; ' +
+          'if synchronize made the tables, drop them and run usherMigrations',
       );
     }
     const rows: { name: string }[] = await runner.query(`SELECT name FROM ${table.join('.')}`);
@@ -60,7 +64,7 @@ export async function migrateOrRefuse(dataSource: DataSource, { kind }: Database
   if (pending.length === 0) return;
   if (kind === 'embedded') {
     logger.log(`creating the tables of Usher: ${pending.join(', ')}`);
-    await dataSource.runMigrations();
+    await migrateEmbedded(dataSource);
     logger.log('the database is ready');
     return;
   }
@@ -69,6 +73,13 @@ export async function migrateOrRefuse(dataSource: DataSource, { kind }: Database
       ? 'add usherMigrations to the migrations of your DataSource and run them'
       : 'run "usher migrate" first';
   throw new StartUpError(`${pending.length} database migration(s) are missing (${pending.join(', ')}); ${remedy}`);
+}
+
+/** In one transaction, which the embedded database runs alone, because another process may have found the same ones pending. */
+function migrateEmbedded(dataSource: DataSource): Promise<unknown> {
+  return inTransaction(dataSource, ({ queryRunner }) =>
+    new MigrationExecutor(dataSource, queryRunner).executePendingMigrations(),
+  );
 }
 
 /**
@@ -114,14 +125,9 @@ const LOCK_POLL_MS = 500;
 /** A migration waits at most this long for a table, because every query of that table waits behind it. */
 const TABLE_LOCK_SECONDS = 10;
 
-/**
- * Runs the pending migrations, one process at a time, and returns their names. `onWait` is called if another process
- * migrates. The lock ends with the connection, so a process that was killed does not leave it behind.
- */
-export async function runMigrations(dataSource: DataSource, onWait: () => void): Promise<string[]> {
-  const runner = dataSource.createQueryRunner('master');
-  try {
-    await lockMigrations(runner, onWait);
+/** Runs the pending migrations, and returns their names. `onWait` is called if another process migrates. */
+export const runMigrations = (dataSource: DataSource, onWait: () => void): Promise<string[]> =>
+  migratingAlone(dataSource, onWait, async (runner) => {
     await pendingMigrations(dataSource);
     await runner.query(dialectOf(dataSource).limitWaiting(TABLE_LOCK_SECONDS));
     const executor = new MigrationExecutor(dataSource, runner);
@@ -129,6 +135,22 @@ export async function runMigrations(dataSource: DataSource, onWait: () => void):
     executor.transaction = 'each';
     const executed = await executor.executePendingMigrations();
     return executed.map(({ name }) => name);
+  });
+
+/** Creates the indexes that the migrations have left out, and returns their names. `onWait` is as of {@link runMigrations}. */
+export const createIndexes = (dataSource: DataSource, onWait: () => void): Promise<string[]> =>
+  migratingAlone(dataSource, onWait, createSearchIndexes);
+
+/** One process at a time. The lock ends with the connection, so a process that was killed does not leave it behind. */
+async function migratingAlone<T>(
+  dataSource: DataSource,
+  onWait: () => void,
+  work: (runner: QueryRunner) => Promise<T>,
+): Promise<T> {
+  const runner = dataSource.createQueryRunner('master');
+  try {
+    await lockMigrations(runner, onWait);
+    return await work(runner);
   } finally {
     await runner.release();
   }

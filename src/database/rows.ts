@@ -2,6 +2,9 @@ type ListColumn = 'text' | 'int' | 'bigint';
 export type Columns = Record<string, ListColumn>;
 export type ListRow = Record<string, unknown>;
 
+/** Of one statement. No database takes more than 65,535 parameters. */
+export const MAX_IDS = 10_000;
+
 /** Adds a value to the parameters of a statement, and returns its placeholder. MySQL needs them in the order of the text. */
 export type Parameter = (value: unknown) => string;
 

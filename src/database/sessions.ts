@@ -60,7 +60,7 @@ export async function prepareSessions(dataSource: DataSource, { statementMs, idl
  */
 const ignoreErrors = (session: Session): void => session.on('error', () => undefined);
 
-/** Runs `work` in a transaction whose statements may take as long as they need: nobody waits for them. */
+/** Runs `work` in a transaction whose statements have no limit but that of their connection: nobody waits for them. */
 export async function withoutLimit<T>(manager: EntityManager, work: () => Promise<T>): Promise<T> {
   const limitMs = statementLimits.get(dataSourceOf(manager).driver);
   if (limitMs === undefined) return work();

@@ -1,12 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  type DataSource,
-  type EntityManager,
-  type EntitySubscriberInterface,
-  type EntityTarget,
-  In,
-  type QueryRunner,
-  type TransactionCommitEvent,
+import type {
+  DataSource,
+  EntityManager,
+  EntitySubscriberInterface,
+  QueryRunner,
+  TransactionCommitEvent,
 } from 'typeorm';
 import { dataSourceOf, dialectOf, USHER_DATA_SOURCE } from './data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
@@ -15,22 +13,6 @@ import { Inject, Injectable } from '@nestjs/common';
 export async function databaseNow(manager: EntityManager): Promise<number> {
   const [row] = await manager.query<[{ now: string | number }]>(`SELECT ${dialectOf(manager).now} AS now`);
   return Number(row.now);
-}
-
-interface Named {
-  id: string;
-  name: string;
-}
-
-/** The names of rows by their ids. Rows that do not exist are left out. */
-export async function namesOf(
-  manager: EntityManager,
-  entity: EntityTarget<Named>,
-  ids: string[],
-): Promise<Map<string, string>> {
-  const where = { id: In([...new Set(ids)]) };
-  const found = ids.length === 0 ? [] : await manager.find(entity, { select: { id: true, name: true }, where });
-  return new Map(found.map(({ id, name }) => [id, name]));
 }
 
 const DEADLOCK_CODES = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', '40P01', '40001'];
@@ -208,16 +190,22 @@ function codeOf(error: unknown): string {
   return errno === 1969 ? 'ER_STATEMENT_TIMEOUT' : String(code ?? '');
 }
 
-/** What to do when a transaction ends; neither function may throw. */
-type Callbacks = Record<'onCommit' | 'onRollback', () => void>;
+/** What to do when a transaction ends; neither function may throw. `depth`: 1 for a transaction, more for one within it. */
+type Callbacks = Record<Outcome, () => void> & { depth: number };
+type Outcome = 'onCommit' | 'onRollback';
+
+/** A transaction of Usher's own may be without TypeORM, which counts. */
+const depthOf = (runner: QueryRunner): number =>
+  (runner as QueryRunner & { transactionDepth?: number }).transactionDepth ?? 1;
+
+const waiting = new WeakMap<QueryRunner, Callbacks[]>();
 
 /** Runs callbacks after a transaction has ended, whoever opened it. */
 @Injectable()
 export class AfterCommit implements EntitySubscriberInterface {
-  private readonly waiting = new WeakMap<QueryRunner, Callbacks[]>();
-
-  constructor(@Inject(USHER_DATA_SOURCE) dataSource: DataSource) {
-    dataSource.subscribers.push(this);
+  /** One stays at an application's data source. It serves all that use it, one after the other or at the same time. */
+  constructor(@Inject(USHER_DATA_SOURCE) { subscribers }: DataSource) {
+    if (!subscribers.some((one) => one instanceof AfterCommit)) subscribers.push(this);
   }
 
   /** Runs one of the two after the transaction of `manager` has ended. */
@@ -225,9 +213,9 @@ export class AfterCommit implements EntitySubscriberInterface {
     const runner = manager.queryRunner;
     if (!runner?.isTransactionActive)
       throw new Error('the transaction ended while a call of Usher still ran in it; await the call');
-    const callbacks = this.waiting.get(runner) ?? [];
-    callbacks.push({ onCommit, onRollback });
-    this.waiting.set(runner, callbacks);
+    const callbacks = waiting.get(runner) ?? [];
+    callbacks.push({ onCommit, onRollback, depth: depthOf(runner) });
+    waiting.set(runner, callbacks);
   }
 
   afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {
@@ -238,11 +226,19 @@ export class AfterCommit implements EntitySubscriberInterface {
     this.run(queryRunner, 'onRollback');
   }
 
-  private run(queryRunner: QueryRunner, outcome: keyof Callbacks): void {
-    // A nested transaction only releases a savepoint; the outer transaction is still open.
-    if (queryRunner.isTransactionActive) return;
-    const callbacks = this.waiting.get(queryRunner) ?? [];
-    this.waiting.delete(queryRunner);
-    for (const callback of callbacks) callback[outcome]();
+  private run(queryRunner: QueryRunner, outcome: Outcome): void {
+    // After a nested transaction the outer one is still open.
+    const depth = queryRunner.isTransactionActive ? depthOf(queryRunner) : -1;
+    const callbacks = waiting.get(queryRunner) ?? [];
+    const ended = callbacks.filter((one) => one.depth > depth);
+    // A nested transaction that is committed has become a part of the outer one.
+    if (depth >= 0 && outcome === 'onCommit') for (const one of ended) one.depth = depth;
+    else {
+      waiting.set(
+        queryRunner,
+        callbacks.filter((one) => one.depth <= depth),
+      );
+      for (const one of ended) one[outcome]();
+    }
   }
 }

@@ -1,16 +1,12 @@
-import {
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-  SetMetadata,
-} from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, Scope, SetMetadata } from '@nestjs/common';
 import { ContextIdFactory, DiscoveryModule, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
+import { STATIC_CONTEXT } from '@nestjs/core/injector/constants.js';
 import { EventEmitter2, OnEvent } from '@nestjs/event-emitter';
 import type { EntityManager } from 'typeorm';
 import { allEnded } from '../database/sql.js';
 import type { CompletedOrderData } from '../values/notification.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
+import { StartUpError } from '../values/start-up-error.js';
 
 /**
  * Emitted inside the transaction that completes an order. Changes made with `manager` are committed with the order, and a
@@ -74,6 +70,24 @@ type ListenerFn = (...values: unknown[]) => void;
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 type Method = (...values: unknown[]) => Promise<unknown>;
 
+/** Whether Nest has made a provider, or makes it only when it is needed: then its prototype is enough. */
+const isMade = (wrapper: Wrapper): boolean =>
+  (wrapper.scope ?? Scope.DEFAULT) !== Scope.DEFAULT ||
+  wrapper.getInstanceByContextId(STATIC_CONTEXT).isResolved === true ||
+  needsRequest(wrapper);
+
+/**
+ * Whether a provider is request-scoped or needs one that is, as far as Nest has looked. Nest 11 would keep the answer of its
+ * own `isDependencyTreeStatic()`, which can be wrong before it has looked at all of them.
+ */
+function needsRequest(wrapper: Wrapper | undefined, seen = new Set<Wrapper>()): boolean {
+  if (!wrapper || seen.has(wrapper)) return false;
+  seen.add(wrapper);
+  const properties = wrapper.getPropertiesMetadata() ?? [];
+  const needed = [wrapper.getCtorMetadata(), properties.map((one) => one.wrapper), wrapper.getEnhancersMetadata()];
+  return wrapper.scope === Scope.REQUEST || needed.flatMap((some) => some ?? []).some((one) => needsRequest(one, seen));
+}
+
 interface Subscription {
   event: string | symbol;
   options?: { prependListener?: boolean; suppressErrors?: boolean };
@@ -84,13 +98,15 @@ interface Subscription {
  * could then return Usher's emitter instead of the application's.
  */
 @Injectable()
-export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstrap, OnApplicationShutdown {
+export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstrap {
   private readonly logger = new Logger('Usher Event');
   /** The listeners that {@link SharesTransaction} marks. */
   private readonly sharing = new WeakSet<ListenerFn>();
   /** Events with a listener that {@link SharesTransaction} does not mark. */
   private readonly unshared = new Set<string | symbol>();
-  private isSubscribed = false;
+  private readonly subscribed = new WeakSet<Wrapper>();
+  /** Whether the application has started, so that no provider comes any more. */
+  private isStarted = false;
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -101,20 +117,43 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
   }
 
   onApplicationBootstrap(): void {
-    this.subscribe();
+    // All are made by now, except those of a module that the application loads lazily at this moment.
+    this.subscribeAll(this.wrappers());
+    this.isStarted = true;
   }
 
-  onApplicationShutdown(): void {
-    this.removeAllListeners();
-  }
-
-  /** Subscribes all listeners once. Every provider must be instantiated. */
+  /**
+   * Subscribes the listeners of all providers, each once. Until Nest has instantiated all of them this is refused: a provider
+   * that is missing could be a listener that would refuse the order.
+   */
   subscribe(): void {
-    if (this.isSubscribed) return;
-    this.isSubscribed = true;
-    for (const wrapper of [...this.discovery.getProviders(), ...this.discovery.getControllers()]) {
-      if (wrapper.instance && !wrapper.isAlias) this.subscribeMethods(wrapper);
+    if (this.isStarted) return;
+    const wrappers = this.wrappers();
+    if (!wrappers.every(isMade))
+      throw new StartUpError(
+        'the application has not made all of its providers yet; complete orders from onModuleInit() on, not in a constructor ' +
+          'or provider factory',
+      );
+    this.subscribeAll(wrappers);
+  }
+
+  private wrappers(): Wrapper[] {
+    return [...this.discovery.getProviders(), ...this.discovery.getControllers()];
+  }
+
+  private subscribeAll(wrappers: Wrapper[]): void {
+    for (const wrapper of wrappers) {
+      if (!wrapper.instance || wrapper.isAlias || this.subscribed.has(wrapper)) continue;
+      this.subscribed.add(wrapper);
+      this.subscribeMethods(wrapper);
     }
+  }
+
+  /** Throws if nothing listens to completions, because no notification would be sent. */
+  checkCompletionListener(): void {
+    this.subscribe();
+    if (this.listenerCount(OrderCompleted.NAME) > 0) return;
+    throw new StartUpError(`no listener for ${OrderCompleted.NAME}; import WebhookModule together with OrdersModule`);
   }
 
   private subscribeMethods(wrapper: Wrapper): void {
@@ -142,12 +181,14 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
   /**
    * Calls the listeners at the same time, waits until all have ended, then rejects if one of them did. Those that
    * {@link SharesTransaction} marks come before the others: what they wrote after a deadlock of another one would be committed
-   * by itself on MySQL.
+   * by itself on MySQL. `sharing` last: after the others, so that they write nothing if one of the others rejects. An
+   * application may emit before it has started, and while it closes.
    */
-  async emitAndWait(event: string, value: unknown): Promise<void> {
+  async emitAndWait(event: string, value: unknown, sharing: 'first' | 'last' = 'first'): Promise<void> {
+    this.subscribe();
     const listeners = this.listeners(event) as ListenerFn[];
-    for (const isFirst of [true, false]) {
-      const called = listeners.filter((listener) => this.sharing.has(listener) === isFirst);
+    for (const isSharing of [sharing === 'first', sharing === 'last']) {
+      const called = listeners.filter((listener) => this.sharing.has(listener) === isSharing);
       await allEnded(called.map((listener) => (listener as Method)(value)));
     }
   }

@@ -19,9 +19,22 @@ export function problemOf(error: unknown): Problem {
   // An upload that its client aborted has a status of 400, and ECONNRESET like a database connection that was cut.
   if (status >= 500 && isDatabaseDown(error)) return unavailable();
   if (status >= 500) return standardProblem(500, 'an internal error occurred; try again later');
-  return standardProblem(status, MESSAGES[status] ?? (error as Error).message);
+  const parsersText = error instanceof HttpException ? undefined : MESSAGES[status];
+  return standardProblem(status, parsersText ?? textOf(error as Error));
 }
 
+/** Where only the parser of the request can have failed. Nest makes HttpExceptions of its errors. */
+export const parserProblem = (error: unknown): Problem =>
+  problemOf(error instanceof HttpException ? { statusCode: error.getStatus(), message: error.message } : error);
+
+/** A ValidationPipe gives an array of texts, and a general message beside it. */
+function textOf(error: Error): string {
+  const response = error instanceof HttpException ? error.getResponse() : error;
+  const { message = error.message } = Object(response) as { message?: string | string[] };
+  return [message].flat().join('; ');
+}
+
+/** Of what the parser of a request refuses. */
 const MESSAGES: Record<number, string> = {
   400: 'the request is malformed, or its body ended early',
   413: 'the body is larger than 16 KiB',

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { pipeline, type Readable, type Writable } from 'node:stream';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { type Actor, actor } from '../values/actor.js';
-import { ipv6Groups, parseUrl } from '../values/urls/notify-url.js';
+import { ipv6Groups, parseUrl, withoutMapping } from '../values/urls/notify-url.js';
 import { badRequest, type Problem } from './problem.js';
 
 /** What Usher reads of a request, on Fastify and on Express alike. */
@@ -99,16 +99,14 @@ export function exactJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, marked, indent).replace(BIGINT_TEXT, '$1');
 }
 
-const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 /** Some proxies write `192.0.2.1:54321` or `[2001:db8::1]:54321` into X-Forwarded-For. */
 const WITH_PORT = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/;
 
-/** The IP address in a client's address, without a port, brackets or a zone. Null if there is none. */
+/** The IP address in a client's address, without a port, brackets, a zone or the mapping of IPv4. Null if there is none. */
 export function plainAddress(text: string): string | null {
   const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? [];
   const address = (inBrackets ?? beforePort ?? text).replace(/%.*$/, '');
-  const plain = MAPPED_IPV4.exec(address)?.[1] ?? address;
-  return isIP(plain) === 0 ? null : plain;
+  return isIP(address) === 0 ? null : withoutMapping(address);
 }
 
 /**
@@ -145,10 +143,21 @@ export function idOfRequest(request: HttpRequest): string {
   return id;
 }
 
+/** Replaces the type of the parameter, which TypeScript has stored by now. A ValidationPipe checks no Object. */
+const hideType: ParameterDecorator = (controller, method = '', index) => {
+  const types = Reflect.getOwnMetadata('design:paramtypes', controller, method) as unknown[] | undefined;
+  if (types) types[index] = Object;
+};
+
+/**
+ * Like `createParamDecorator`, but pipes do not see the type of the parameter. A global ValidationPipe with
+ * `validateCustomDecorators` and `whitelist` would strip a `Client` of its id.
+ */
+export const parameterFrom = (read: (context: ExecutionContext) => unknown, ...more: ParameterDecorator[]) =>
+  createParamDecorator((_: unknown, context: ExecutionContext) => read(context), [hideType, ...more]);
+
 /** Injects the request id, which is also in the log. */
-export const RequestId = createParamDecorator((_: unknown, context: ExecutionContext): string =>
-  idOfRequest(context.switchToHttp().getRequest<HttpRequest>()),
-);
+export const RequestId = parameterFrom((context) => idOfRequest(context.switchToHttp().getRequest()));
 
 const actors = new WeakMap<object, Actor>();
 
@@ -168,6 +177,4 @@ export function actorOf(request: HttpRequest & { user?: { id: string } | null })
 }
 
 /** Injects who makes the request, for the audit: a client, the operator, or an order service. */
-export const RequestActor = createParamDecorator((_: unknown, context: ExecutionContext): Actor =>
-  actorOf(context.switchToHttp().getRequest<HttpRequest>()),
-);
+export const RequestActor = parameterFrom((context) => actorOf(context.switchToHttp().getRequest()));

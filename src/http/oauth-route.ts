@@ -114,14 +114,14 @@ export function repeatsMember(text: string, value: unknown): boolean {
   return written > kept;
 }
 
-/** The name that {@link repeatsMember} found, as it is written. */
+/** The name that {@link repeatsMember} found, without escapes. */
 export function repeatedMember(text: string): string {
   const objects: Set<string>[] = [];
   let before = '';
   for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}:]/g)) {
     if (token === '{') objects.push(new Set());
     else if (token === '}') objects.pop();
-    else if (token !== ':') before = token.slice(1, -1);
+    else if (token !== ':') before = JSON.parse(token) as string;
     else if (objects.at(-1)?.has(before)) return before;
     else objects.at(-1)?.add(before);
   }

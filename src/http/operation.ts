@@ -16,13 +16,13 @@ export function named<T extends z.ZodType>(id: string, schema: T, description?: 
 
 export type Security = 'basic' | 'oauth2' | 'bearer' | 'internal';
 
-/** A 2xx response. Without a schema it has no body. */
+/** A 2xx response. Without a schema it has no body. `headers`: what its own headers mean. */
 export const answer = <T extends z.ZodType>(
   description: string,
   schema?: T,
   example?: z.input<T>,
-  mediaType = 'application/json',
-) => ({ description, schema, example, mediaType });
+  { mediaType = 'application/json', headers = {} }: { mediaType?: string; headers?: Record<string, string> } = {},
+) => ({ description, schema, example, mediaType, headers });
 export type Answer = ReturnType<typeof answer>;
 
 /** An error response: the error that the code throws, or a call that throws it. */
@@ -96,7 +96,8 @@ const metadata = <V>(key: string, of: object): V | undefined => Reflect.getMetad
 
 export const PageBody = named('Page', z.string());
 export const PAGE_EXAMPLE = '<!doctype html>…';
-export const pageAnswer = (description: string) => answer(description, PageBody, PAGE_EXAMPLE, 'text/html');
+export const pageAnswer = (description: string) =>
+  answer(description, PageBody, PAGE_EXAMPLE, { mediaType: 'text/html' });
 
 /** RFC 6749 §5.2. */
 export const OAuthErrorBody = named(

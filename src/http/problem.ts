@@ -16,6 +16,7 @@ export const PROBLEM_TITLES: Readonly<Record<number, string>> = {
   413: 'Content Too Large',
   414: 'URI Too Long',
   415: 'Unsupported Media Type',
+  417: 'Expectation Failed',
   421: 'Misdirected Request',
   422: 'Unprocessable Content',
   429: 'Too Many Requests',
@@ -103,8 +104,9 @@ export function validated<T>(
   also: (input: Record<string, unknown>) => FieldError[] = () => [],
 ): T {
   const result = schema.safeParse(input, PARSING);
-  const issues = result.success ? [] : result.error.issues.flatMap((issue) => fieldErrors(issue, schema, place));
-  const errors = [...issues, ...also(Object(input) as Record<string, unknown>)];
+  const given = Object(input) as Record<string, unknown>;
+  const issues = result.success ? [] : result.error.issues.flatMap((issue) => fieldErrors(issue, schema, place, given));
+  const errors = [...issues, ...also(given)];
   if (result.success && errors.length === 0) return result.data;
   throw invalidFields(errors);
 }
@@ -130,20 +132,33 @@ export function fieldError(place: Place, path: readonly PropertyKey[], message: 
 export const invalidFields = (errors: FieldError[]): Problem =>
   standardProblem(400, errors.map(sentence).join('; '), errors);
 
-function sentence({ pointer, parameter, header, message }: FieldError): string {
+function sentence({ pointer = '#', parameter, header, message }: FieldError): string {
   if (header !== undefined) return `${header} ${message}`;
-  const name = parameter ?? pointer?.replace(/^#\/?/, '').replaceAll('/', '.');
-  return name === undefined || name === '' ? `the body ${message}` : `${name}: ${message}`;
+  if (parameter === undefined && pointer === '#') return `the body ${message}`;
+  const name = parameter ?? pointer.slice(2).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
+  return `${name || '""'}: ${message}`;
 }
 
-function fieldErrors(issue: z.core.$ZodIssue, schema: z.ZodType, place: Place): FieldError[] {
+function fieldErrors(
+  issue: z.core.$ZodIssue,
+  schema: z.ZodType,
+  place: Place,
+  given: Record<string, unknown>,
+): FieldError[] {
   const { path } = issue;
+  const [name] = path;
+  // Servers make a list of the values of a repeated query parameter.
+  if (place === 'query' && name !== undefined && Array.isArray(given[String(name)]))
+    return [fieldError(place, [name], 'is given more than once')];
   if (issue.code !== 'unrecognized_keys') return [fieldError(place, path, messageOf(issue))];
-  const what = place === 'query' ? 'parameter' : 'field';
-  return issue.keys.map((key) => {
-    const { shape = {} } = schema as { shape?: object };
-    return fieldError(place, [...path, key], `is not a known ${what}; ${remedyFor(key, Object.keys(shape))}`);
-  });
+  const { shape = {} } = schema as { shape?: object };
+  const known = Object.keys(shape);
+  return issue.keys.map((key) => fieldError(place, [...path, key], unknownName(place, key, known)));
+}
+
+function unknownName(place: Place, name: string, known: string[]): string {
+  if (known.length === 0) return 'is not known; this route takes no fields';
+  return `is not a known ${place === 'query' ? 'parameter' : 'field'}; ${remedyFor(name, known)}`;
 }
 
 function messageOf({ message, input, path }: z.core.$ZodIssue): string {

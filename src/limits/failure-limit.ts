@@ -18,21 +18,27 @@ export class FailureLimit {
   /** Only keys with a check in progress. */
   private readonly checks = new Map<LimitKey, Checks>();
 
-  /** `slower`: what a check runs under once this limit is reached, instead of being refused. */
+  /** `next`: the limit under which a check runs once this one is reached, instead of being refused. */
   constructor(
     private readonly failures: Limiter,
-    private readonly slower?: FailureLimit,
+    private readonly next?: FailureLimit,
   ) {}
 
   /**
    * Runs a check of `name` and returns its result. Null or false counts as a failure; an error does not. Throws `refusal`
-   * without running the check, if the limit is reached; or after a success, if other processes have reached it.
+   * without running the check, if the limit is reached; or after a success, if other processes have reached it. `nextName`: what
+   * the next limit counts.
    */
-  async run<T>(name: string, check: () => Promise<T>, refusal: (waitSeconds: number) => Error): Promise<T> {
+  async run<T>(
+    name: string,
+    check: () => Promise<T>,
+    refusal: (waitSeconds: number) => Error,
+    nextName = name,
+  ): Promise<T> {
     const key = limitKey(name);
     const refreshed = this.failures.refresh(key);
     const wait = await this.reserve(key);
-    if (wait > 0 && this.slower) return this.slower.run(name, check, refusal);
+    if (wait > 0 && this.next) return this.next.run(nextName, check, refusal);
     if (wait > 0) throw refusal(wait);
     let hasFailed = false;
     try {
@@ -41,7 +47,7 @@ export class FailureLimit {
       if (hasFailed) return result;
       await refreshed;
       const { wait } = this.failures.read(key);
-      if (wait > 0 && !this.slower) throw refusal(wait);
+      if (wait > 0 && !this.next) throw refusal(wait);
       return result;
     } finally {
       if (hasFailed) this.failures.count(key);

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { RepeatedWarnings } from '../queue/repeated-warnings.js';
 import { isFromReplica } from '../queue/redis-failover.js';
 import type { Rate } from '../values/duration.js';
 
 /** How often a process exchanges its counts with the shared store. */
 const SHARE_INTERVAL_MS = 500;
-const WARN_INTERVAL_MS = 60_000;
 /** After a failure of the shared store, this process does not use it for this long. */
 const AWAY_MS = 5_000;
 /** Only the keys used last are kept, so that invented keys cannot fill the memory. */
@@ -40,6 +40,9 @@ export const MONOTONIC: Clock = {
   after: (ms, task) => void setTimeout(task, ms).unref(),
 };
 
+/** For all limiters of this process, because they share one store. */
+const limitWarnings = new RepeatedWarnings(new Logger('Usher limits'));
+
 /** The time window of one key. It begins with the first event. */
 interface Window {
   count: number;
@@ -58,12 +61,10 @@ interface Window {
  * Waits are in whole seconds; 0 means no wait.
  */
 export class Limiter {
-  private readonly logger = new Logger('Usher limits');
   /** `max` would allocate all entries now, in each limiter; a sum of sizes does not. */
   private readonly windows = new LRUCache<LimitKey, Window>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
   private readonly due = new Set<LimitKey>();
   private isScheduled = false;
-  private warnedAt = -Infinity;
   private awayUntil = -Infinity;
 
   constructor(
@@ -165,9 +166,10 @@ export class Limiter {
   }
 
   private warn(error: unknown): void {
-    if (!this.shared || isFromReplica(error) || this.clock.now() - this.warnedAt < WARN_INTERVAL_MS) return;
-    this.warnedAt = this.clock.now();
+    if (!this.shared || isFromReplica(error)) return;
     const reason = error instanceof Error ? error.message : String(error);
-    this.logger.warn(`the shared rate limit store failed (${reason}); this process counts alone until it works again`);
+    limitWarnings.warn(
+      `the shared rate limit store failed (${reason}); this process counts alone until it works again`,
+    );
   }
 }

@@ -88,8 +88,8 @@ export class Limits implements OnApplicationShutdown {
   }
 
   /** Limits failed authentications of one key, such as a client id at an address. */
-  failureLimit(name: string, rate = this.options.authFailureLimit, slower?: FailureLimit): FailureLimit {
-    return new FailureLimit(this.limiter(name, rate), slower);
+  failureLimit(name: string, rate = this.options.authFailureLimit, next?: FailureLimit): FailureLimit {
+    return new FailureLimit(this.limiter(name, rate), next);
   }
 
   /** Counts the failed authentications of an address over all client ids or names. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ENGLISH, type MemberTexts } from '../values/member-texts.js';
+import { remedyFor } from '../values/spelling.js';
 import { Fault, type Kind, matching, option, type OptionValues, text } from './option-kinds.js';
 import { linkUrl } from './url-kinds.js';
 
@@ -53,8 +54,14 @@ function contrastWithWhite(color: string): number {
 const texts: Kind<MemberTexts> = {
   wanted: 'an object with the texts and their language, like de or pt-BR',
   check: (value) => {
-    const given = Object(value) as Partial<MemberTexts>;
-    return /^[a-z]{2,3}(-[a-z\d]{2,8})*$/i.test(String(given.language)) ? { ...ENGLISH, ...given } : undefined;
+    const given = Object.entries(Object(value) as Partial<MemberTexts>).filter(([, text]) => text !== undefined);
+    for (const [name, text] of given) {
+      if (!Object.hasOwn(ENGLISH, name))
+        throw new Fault(`.${name} is not a text; ${remedyFor(name, Object.keys(ENGLISH))}`);
+      if (typeof text !== 'string') throw new Fault(`.${name} is not a string; use a text`);
+    }
+    const all = Object.fromEntries(given) as Partial<MemberTexts>;
+    return /^[a-z]{2,3}(-[a-z\d]{2,8})*$/i.test(all.language ?? '') ? { ...ENGLISH, ...all } : undefined;
   },
   parse: () => ENGLISH,
 };

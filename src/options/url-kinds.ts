@@ -20,10 +20,28 @@ const url = <T>(wanted: string, parse: (text: string) => T | null): Kind<T> => (
   isHidden: true,
 });
 
-/** Paths are appended to this URL, so it has no query or fragment (RFC 8414 §2). It is public, so it has no credentials. */
-export const httpUrl = url('an http:// or https:// URL without credentials, query or fragment', (value) =>
-  /^https?:\/\/[^?#@]*$/.test(parseUrl(value)?.href ?? '') ? value.replace(/\/+$/, '') : null,
-);
+/**
+ * Paths are appended to this URL, so it has no query or fragment (RFC 8414 §2). It is public, so it has no credentials. Letters
+ * outside ASCII are encoded, because it is sent in headers.
+ */
+export const httpUrl = url('an http:// or https:// URL without credentials, query or fragment', (value) => {
+  const parsed = parseUrl(value);
+  const href = parsed?.href ?? '';
+  if (!parsed || !/^https?:\/\/[^?#@]*$/.test(href) || !isAsWritten(value, parsed)) return null;
+  return (/^[\x21-\x7e]*$/.test(value) ? value : href).replace(/\/+$/, '');
+});
+
+/**
+ * Clients compare the issuer as text (RFC 8414 §3.3), so a parser may change nothing. Accepted are upper case and a default port
+ * in the origin, letters that it encodes, and a missing slash at the end.
+ */
+function isAsWritten(value: string, { origin, pathname }: URL): boolean {
+  const [, written = '', path = ''] = /^(https?:\/\/[^/\\]+)(.*)$/is.exec(value) ?? [];
+  const isOrigin =
+    /[^\0-\x7f]/.test(written) || [origin, `${origin}:80`, `${origin}:443`].includes(written.toLowerCase());
+  const encoded = path.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent);
+  return isOrigin && (encoded || '/') === pathname;
+}
 
 export const linkUrl = url('an http:// or https:// URL without credentials', (value) =>
   /^https?:\/\/[^@/]*\//.test(parseUrl(value)?.href ?? '') ? value : null,

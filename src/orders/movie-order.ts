@@ -33,7 +33,10 @@ export function shownAmount(amount: number | bigint, currencyCode: string): stri
 const cents = z
   .int('must be a whole number from 0 to 9007199254740991, in the minor unit of the currency (cents for MYR)')
   .min(0, 'must not be negative')
-  .describe('In the minor unit of the currency (ISO 4217): 4200 is MYR 42.00, JPY 4200 or KWD 4.200.');
+  .meta({
+    description: 'In the minor unit of the currency (ISO 4217): 4200 is MYR 42.00, JPY 4200 or KWD 4.200.',
+    maximum: Number.MAX_SAFE_INTEGER,
+  });
 
 /** The body of create-movie-order. The specification does not define it; it is our choice. */
 export const NewOrder = named(

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
 import type { DataSource, EntityManager } from 'typeorm';
-import type { Holder } from '../auth/bearer/bearer.guard.js';
+import { heldBy, type Holder } from '../auth/bearer/bearer.guard.js';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { Batcher } from '../database/statements/batcher.js';
@@ -80,22 +80,21 @@ export class OrdersService {
       ...this.clients.notifyUrlErrors(notifyUrl),
       ...(key === null ? [] : idempotencyKeyErrors(key)),
     ]);
+    const joined = callersManager(this.dataSource, transaction);
     // The request's client may be cached for some seconds, so one without a URL is read again.
-    if (request.notifyUrl === undefined && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
+    if (request.notifyUrl === undefined && client.notifyUrl === null)
+      await this.clients.registeredNotifyUrl(client.id, joined);
     const holder = { clientId: client.id, ownerId };
     const create = (manager: EntityManager | null): Promise<OrderView> =>
       inSpan('order create', (span) => this.insert(manager, { key, requestId, ...holder }, request, span));
-    return callersManager(this.dataSource, transaction)
-      ? joinTransaction(this.dataSource, transaction, create)
-      : retryDeadlocks(() => create(null));
+    return joined ? joinTransaction(this.dataSource, transaction, create) : retryDeadlocks(() => create(null));
   }
 
   /** Returns an order of the client; with an owner, only one that was created for this owner. 404 for any other order. */
   async get(client: Client, key: string, ownerId: string | null = null): Promise<OrderView> {
     const order = await this.dataSource.manager.findOneBy(MovieOrder, {
       id: orderIdOf(key) ?? '',
-      clientId: client.id,
-      ...(ownerId !== null && { ownerId }),
+      ...heldBy({ clientId: client.id, ownerId }),
     });
     if (!order) throw unknownOrder(key);
     return viewOf(order);

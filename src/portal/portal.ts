@@ -36,7 +36,7 @@ const MAX_LISTED = 20;
 export interface NewPortalLink {
   /** Whether the person who opens it may change something; default false. */
   mayChange?: boolean;
-  /** How long it can be opened, from 1 minute to 30 days; default 7 days. */
+  /** How long it can be opened, in whole milliseconds, from 1 minute to 30 days; default 7 days. */
   validMs?: number;
   /** Whether it shows the newest secret, once; default false. */
   showsSecret?: boolean;
@@ -68,8 +68,8 @@ export class PortalLinks {
    */
   async create(clientId: string, given: NewPortalLink = {}): Promise<MadePortalLink> {
     const { mayChange = false, validMs = 7 * DAY_MS, showsSecret = false, actor = this.options.actor } = given;
-    if (!(validMs >= MINUTE_MS && validMs <= MAX_VALID_MS))
-      throw unprocessable('a link is valid for 1 minute to 30 days');
+    if (!(Number.isInteger(validMs) && validMs >= MINUTE_MS && validMs <= MAX_VALID_MS))
+      throw unprocessable('a link is valid for 1 minute to 30 days, in whole milliseconds');
     const { environment, publicUrl } = this.options;
     const token = generateToken('portal', environment);
     return inTransaction(this.dataSource, async (manager) => {

@@ -187,7 +187,8 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
     producer,
     worker,
     redis: null,
-    probe: () => producer.query('SELECT 1'),
+    // A server that became read-only refuses it.
+    probe: () => producer.query('DELETE FROM job WHERE FALSE'),
     // Nest 11 runs the shutdown hooks again when an application is closed twice.
     close: async () => void (await Promise.all([producer, worker].map((pool) => pool.ending || pool.end()))),
   };

@@ -22,7 +22,7 @@ const PROBE_EVERY_MS = 250;
 /** After a failover, BullMQ may wait for an answer that never comes, although the queue is reachable again. */
 const CLOSE_LIMIT_MS = 10_000;
 /** Time for an application that calls enableShutdownHooks() only after it has started. */
-const HOOKS_EXPECTED_AFTER_MS = 1_000;
+const HOOKS_EXPECTED_AFTER_MS = 5_000;
 
 interface Running {
   worker: Worker;

@@ -12,6 +12,7 @@ import { OperatorSession, UsedForm } from '../operators/operator.entity.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from '../webhooks/figures/delivery-figure.entity.js';
+import { figuresKeptMs } from '../webhooks/figures/delivery-figures.js';
 import { ResentWebhook, WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, DeliveryPause, HELD_FROM, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
@@ -48,8 +49,6 @@ const retention = ({ retentionMs }: ResolvedOptions): number => retentionMs;
 const REPLAY_MS = 86_400_000;
 /** Far longer than any transaction that records a webhook. */
 const ROW_MARGIN_MS = 1_800_000;
-/** The console shows at most a week of them. */
-const MAX_FIGURES_MS = 30 * 86_400_000;
 
 /** A message that could not be sent for so long is outdated. */
 const NOTICE_MS = 86_400_000;
@@ -161,7 +160,7 @@ export const EXPIRING_ROWS = {
     entity: DeliveryFigure,
     index: 'usher_delivery_figure_period',
     moment: 'starts_at',
-    keptMs: ({ retentionMs }) => Math.min(retentionMs, MAX_FIGURES_MS),
+    keptMs: figuresKeptMs,
   },
   auditEvents: {
     entity: AuditEvent,

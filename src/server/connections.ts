@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { addressGroup, checkSingleHeaders, isProbe, plainAddress } from '../http/exchange.js';
 import { badRequest, type Problem, standardProblem, tooManyRequests, unavailable } from '../http/problem.js';
 import { Limiter, limitKey } from '../limits/limiter.js';
+import { RepeatedWarnings } from '../queue/repeated-warnings.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
 import { blockList, familyOf } from '../values/urls/notify-url.js';
 import type { Config } from './settings/settings.js';
@@ -78,6 +79,12 @@ export const hostMissing = (): Problem => badRequest('the Host header is missing
  */
 export const MAX_RUNNING_REQUESTS = 4;
 
+/** A connection with more waiting requests is closed. Each needs some kilobytes. Node reads 64 KiB at once, which can hold thousands. */
+export const MAX_WAITING_REQUESTS = 100;
+
+const TOO_MANY_WAITING = `more than ${MAX_WAITING_REQUESTS} waiting requests; a client must wait for responses before it sends more`;
+const connectionWarnings = new RepeatedWarnings(new Logger('Usher connections'));
+
 /** The requests of one connection, in the order in which they arrived. */
 class Connection {
   private running = 0;
@@ -89,27 +96,41 @@ class Connection {
   }
 
   enter(begin: () => void): void {
-    this.waiting.push(begin);
+    if (this.waiting.push(begin) > MAX_WAITING_REQUESTS) this.end();
     this.beginNext();
+    // Node resumes the socket when it has parsed a request, so the pause comes after that.
+    if (this.waiting.length > 0) setImmediate(this.pause);
   }
 
+  /** Node parses all that it has read, and keeps each request until the socket is closed. So its parser drops what follows. */
+  private end(): void {
+    connectionWarnings.warn(`closed a connection of ${this.socket.remoteAddress} with ${TOO_MANY_WAITING}`);
+    const { parser } = this.socket as Socket & { parser?: { onIncoming: () => number } | null };
+    if (parser) parser.onIncoming = () => 0;
+    this.socket.destroy();
+  }
+
+  /** The next one begins in a later turn of the event loop, so that the requests of other connections come between. */
   readonly leave = (): void => {
     this.running -= 1;
-    this.beginNext();
+    if (this.waiting.length > 0) setImmediate(this.beginNext);
   };
 
   /**
-   * Reads no further requests while some wait, so that their memory is bounded. The bodies of the waiting requests have
-   * been read, except for the last one's, which is read once that request runs.
+   * Reads no further requests while some wait, so that a client with many of them is slowed down before it reaches the limit.
+   * The bodies of the waiting requests have been read, except for the last one's, which is read once that request runs.
    */
-  private beginNext(): void {
-    while (this.running < MAX_RUNNING_REQUESTS && this.waiting.length > 0) {
+  private readonly pause = (): void => {
+    if (this.waiting.length > 0) this.socket.pause();
+  };
+
+  private readonly beginNext = (): void => {
+    while (this.running < MAX_RUNNING_REQUESTS && this.waiting.length > 0 && !this.socket.destroyed) {
       this.running += 1;
       this.waiting.shift()?.();
     }
-    if (this.waiting.length > 0) this.socket.pause();
-    else if (this.socket.isPaused()) this.socket.resume();
-  }
+    if (this.waiting.length === 0 && this.socket.isPaused()) this.socket.resume();
+  };
 }
 
 /** Makes all but a few requests of a connection wait, so that one connection cannot hold up the others. */
@@ -142,9 +163,9 @@ export function answerInTime(server: FastifyInstance, { databaseTimeoutMs }: Pic
       timers.set(request, setTimeout(answer, databaseTimeoutMs, request, reply).unref());
     done();
   };
+  // On Node 20 and 22 the timer would keep the request in memory until a collection of the old generation.
   const stop = <T>(request: FastifyRequest, _: FastifyReply, body: T, done: (error: null, body: T) => void): void => {
     clearTimeout(timers.get(request));
-    // On Node 20 and 22 the timer would keep the request in memory until a collection of the old generation.
     timers.delete(request);
     done(null, body);
   };

@@ -5,6 +5,7 @@ import type { TokenEvents } from '../auth/tokens/token.service.js';
 import {
   logServerError,
   oauthCodeOf,
+  parserProblem,
   problemOf,
   sendOAuthError,
   sendProblem,
@@ -55,7 +56,7 @@ export class ErrorFilter implements ExceptionFilter {
   private problemOf(error: unknown, { url, method, headers }: OAuthRequest): Problem {
     if (error instanceof Problem || error instanceof OAuthError) return problemOf(error);
     if (statusOf(error) === 404) return this.unknownRoute(method, pathOf(url));
-    return statusOf(error) === 415 ? unsupportedMediaType(headers) : problemOf(error);
+    return statusOf(error) === 415 ? unsupportedMediaType(headers) : parserProblem(error);
   }
 
   private isSandbox(): boolean {

@@ -121,8 +121,8 @@ function createAdapter(trustProxy: Trust, guidesUrl: string | null): FastifyAdap
     genReqId: requestIdOf,
     http: HTTP_OPTIONS,
     clientErrorHandler: answerConnectionFault(guidesUrl),
-    frameworkErrors: (_: Error, request: FastifyRequest, reply: FastifyReply) =>
-      answerBadUrl(request, reply, guidesUrl),
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
+      answerBadUrl(error, request, reply, guidesUrl),
   });
 }
 

@@ -1,6 +1,5 @@
 import { withDataSource } from '../database/data-source-options.js';
-import { createSearchIndexes } from '../database/migrations/1796300000000-search-indexes.js';
-import { pendingMigrations, pendingSql, runMigrations, usherMigrations } from '../database/migrator.js';
+import { createIndexes, pendingMigrations, pendingSql, runMigrations, usherMigrations } from '../database/migrator.js';
 import { isDatabaseDown } from '../database/sql.js';
 import { isQueueMissing, migrateQueue, pendingQueueSql } from '../queue/queue-connections.js';
 import { StartUpError } from '../values/start-up-error.js';
@@ -28,8 +27,8 @@ export function migrate(config: Config, onWait: () => void = () => undefined): P
 }
 
 /** Creates the indexes that migrations have left out, because the tables are large. Returns their names. */
-export const createIndexes = (config: Config): Promise<string[]> =>
-  withDataSource(config, 'migration', [], (dataSource) => createSearchIndexes(dataSource));
+export const migrateIndexes = (config: Config, onWait: () => void): Promise<string[]> =>
+  withDataSource(config, 'migration', [], (dataSource) => createIndexes(dataSource, onWait));
 
 /** Which migrations the database has. It changes nothing. */
 export function migrationStatus(config: Config): Promise<MigrationStatus> {

@@ -28,7 +28,7 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   const parseJson = server.getDefaultJsonParser('error', 'error') as unknown as JsonParser;
   const parseOnce: JsonParser = (request, text, done) =>
     parseJson(request, text, (error, body) => {
-      if (error) done(/prototype/.test(error.message) ? forbiddenField() : invalidJson());
+      if (error) done(isJson(text) ? forbiddenField() : invalidJson());
       else if (repeatsMember(text, body)) done(repeatedField(repeatedMember(text)));
       else done(null, body);
     });
@@ -52,13 +52,22 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   server.removeContentTypeParser('text/plain');
 }
 
-/** Replaces the message of the parser, which refuses names that would change the prototype of an object. */
+/** Whether Fastify's parser refused valid JSON: it does so for names that would change the prototype of an object. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text.replace(/^\ufeff/, ''));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const forbiddenField = (): Problem => badRequest('the fields __proto__ and constructor.prototype are not allowed');
 
 export const invalidJson = (): Problem => badRequest('the body is not valid JSON');
 
 export const repeatedField = (name: string): Problem =>
-  invalidFields([{ pointer: '#', message: `has the field ${name} more than once` }]);
+  invalidFields([{ pointer: '#', message: `has the field ${name || '""'} more than once` }]);
 
 /** 415 for a content type that a JSON route does not take. */
 export const unsupportedMediaType = ({ 'content-type': given }: IncomingHttpHeaders): Problem =>

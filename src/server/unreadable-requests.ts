@@ -1,11 +1,11 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { oauthBody, sendOAuthError, sendProblem } from '../http/error-response.js';
+import { oauthBody, problemBody, sendOAuthError, sendProblem } from '../http/error-response.js';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
 import type { OAuthErrorCode } from '../http/oauth-error.js';
 import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
-import { badRequest, type Problem } from '../http/problem.js';
+import { badRequest, type Problem, standardProblem } from '../http/problem.js';
 import { logUnreadableRequest } from './request-log.js';
 
 const MALFORMED = { status: 400, description: 'this is not a valid HTTP/1.1 request' };
@@ -27,7 +27,7 @@ export const answerConnectionFault =
   };
 
 function rawResponse({ status, description }: typeof MALFORMED, guides: string | null): string {
-  const { headers, body } = lastResponse(status, description, newRequestId(), guides);
+  const { headers, body } = lastResponse(status, oauthForm(description, guides), newRequestId());
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
 }
@@ -35,29 +35,46 @@ function rawResponse({ status, description }: typeof MALFORMED, guides: string |
 /** Refuses an Expect header other than 100-continue (RFC 9110 §10.1.1). */
 export function answerExpectations(server: Server, guides: string | null): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const description = 'this Expect header is not supported; use Expect: 100-continue';
-    const { headers, body } = lastResponse(417, description, requestIdOf(request), guides);
+    const problem = standardProblem(417, 'this Expect header is not supported; use Expect: 100-continue');
+    const form = isAuthPath(pathOf(request.url ?? ''))
+      ? oauthForm(problem.detail, guides)
+      : { type: 'application/problem+json', content: problemBody(problem, guides) };
+    const { headers, body } = lastResponse(417, form, requestIdOf(request));
     response.writeHead(417, headers).end(body);
   });
 }
 
+const oauthForm = (description: string, guides: string | null) => ({
+  type: 'application/json; charset=utf-8',
+  content: oauthBody('invalid_request', description, guides),
+});
+
 /** Logs a request that no Fastify hook sees, and makes its response, after which the connection ends. */
-function lastResponse(status: number, description: string, requestId: string, guides: string | null) {
+function lastResponse(status: number, { type, content }: ReturnType<typeof oauthForm>, requestId: string) {
   logUnreadableRequest(status, requestId);
-  const body = JSON.stringify(oauthBody('invalid_request', description, guides));
+  const body = JSON.stringify(content);
   const headers = {
     ...NO_STORE,
     [REQUEST_ID_HEADER]: requestId,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': body.length,
+    'Content-Type': type,
+    'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
   };
   return { headers, body };
 }
 
-export function answerBadUrl(request: FastifyRequest, reply: FastifyReply, guides: string | null): void {
-  const problem = badRequest('the URL is malformed or too long');
-  logUnreadableRequest(400, request.id);
+/** Answers a URL that Fastify refuses before it has a route. */
+export function answerBadUrl(
+  { code }: Error & { code?: string },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  guides: string | null,
+): void {
+  const problem =
+    code === 'FST_ERR_MAX_PARAM_LENGTH'
+      ? standardProblem(414, 'the URL is too long')
+      : badRequest('the URL is malformed');
+  logUnreadableRequest(problem.getStatus(), request.id);
   reply.header(REQUEST_ID_HEADER, request.id);
   answerAtOnce(request, reply, 'invalid_request', problem, guides);
 }

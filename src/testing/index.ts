@@ -22,7 +22,8 @@ import { unknownWebhook, type WebhookDetails, type WebhookFilter } from '../webh
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /**
- * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. It joins the
+ * Replaces {@link WebhookService} in tests: records the requests to notify and sends nothing. It checks the form of a request, but
+ * not whether its client exists or its Notify URL is allowed. It joins the
  * caller's transaction as the real service does; a request that was rolled back is in `rolledBack`.
  */
 @Injectable()
@@ -54,9 +55,12 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
 
   /** Records the notification of an order that OrdersModule completed. */
   @OnOrderCompleted()
-  async noteCompletion({ order, clientId, notifyUrl, manager }: OrderCompleted): Promise<void> {
-    const data = { ...order };
-    await this.notify({ referenceId: order.key, clientId, data, notifyUrl: notifyUrl ?? undefined }, { manager });
+  async noteCompletion({ order, clientId, manager, ...event }: OrderCompleted): Promise<void> {
+    const notifyUrl = event.notifyUrl ?? undefined;
+    const ownerId = event.ownerId ?? undefined;
+    const requestId = event.requestId ?? undefined;
+    const request = { referenceId: order.key, clientId, data: { ...order }, notifyUrl, ownerId, requestId };
+    await this.notify(request, { manager });
   }
 
   /** Newest first. */

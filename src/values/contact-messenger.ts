@@ -14,7 +14,10 @@ export interface ContactMessageHost {
   failed: number;
 }
 
-/** A message to the contact of a client. It contains no secret and nothing of an order. */
+/**
+ * A message to the contact of a client: about hosts, a change of the client, or with a link to its portal. It contains nothing
+ * of an order. Treat `text` as a secret: whoever opens the link may change the client's secret.
+ */
 export interface ContactMessage {
   /**
    * The same if a message is sent a second time, because a process ended after it had been sent and before that was
@@ -28,6 +31,7 @@ export interface ContactMessage {
   subject: string;
   /** Plain text in English; lines end with a line feed. */
   text: string;
+  /** Empty in a message about a change, or with a link. */
   hosts: ContactMessageHost[];
 }
 

@@ -6,8 +6,13 @@ export class LogLine {
     Object.assign(this, fields);
   }
 
-  [inspect.custom](): string {
+  /** For a logger that makes a text of its messages. */
+  toString(): string {
     const known = Object.entries(this).filter(([, value]) => (value ?? null) !== null);
     return known.map(([name, value]) => `${name} ${String(value)}`).join(', ');
+  }
+
+  [inspect.custom](): string {
+    return this.toString();
   }
 }

@@ -1,5 +1,5 @@
 import { And, type DataSource, type EntityManager, In, LessThan, MoreThanOrEqual, Raw } from 'typeorm';
-import type { Holder } from '../auth/bearer/bearer.guard.js';
+import { heldBy, type Holder } from '../auth/bearer/bearer.guard.js';
 import { tableOf } from '../database/data-source.js';
 import { runSql } from '../database/statements/statement.js';
 import { notFound, type Problem } from '../http/problem.js';
@@ -72,7 +72,7 @@ export async function listWebhooks(
 ): Promise<WebhookView[]> {
   const { manager } = dataSource;
   const whose = {
-    ...(holder && { clientId: holder.clientId, ...(holder.ownerId !== null && { ownerId: holder.ownerId }) }),
+    ...(holder && heldBy(holder)),
     ...(referenceId !== undefined && { referenceId }),
   };
   const times = [

@@ -10,11 +10,18 @@ export const ReferenceId = z
   .string()
   .regex(/^[\x21-\x7e]{1,191}$/, 'must be 1 to 191 printable ASCII characters without spaces');
 
-/** A time that a client gives, with any offset. */
-export const givenMoment = z.iso.datetime({
-  offset: true,
-  error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z',
-});
+const RFC_3339 = 'must be an RFC 3339 time like 2026-01-01T00:00:00Z';
+const [FIRST_MOMENT, LAST_MOMENT] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
+
+/** A time that a client gives, with any offset. T and Z may be in lower case (RFC 3339 §5.6). */
+export const givenMoment = z
+  .string(RFC_3339)
+  .toUpperCase()
+  .check(z.iso.datetime({ offset: true, error: RFC_3339 }))
+  // The offset can lead out of the years that RFC 3339 can write. NaN already has the error above.
+  .refine((text) => !(Date.parse(text) < FIRST_MOMENT || Date.parse(text) > LAST_MOMENT), {
+    error: 'must be between the years 0000 and 9999 in UTC',
+  });
 
 export const WebhookView = z.object({
   id: z.string(),

@@ -1,5 +1,6 @@
 import type { Arrival } from './arrivals.js';
 import type { Fault } from './faults.js';
+import type { Traced } from './journal.js';
 import type { AttemptRow, Tables } from './tables.js';
 
 export interface Observed {
@@ -29,10 +30,13 @@ export class Evidence {
   readonly successAt: Map<string, number>;
   /** When each webhook was recorded as FAILED. */
   readonly failedAt: Map<string, number>;
+  readonly observed: Observed;
   private readonly attemptRows: Map<string, AttemptRow>;
 
-  constructor(readonly observed: Observed) {
-    const { tables, arrivals } = observed;
+  constructor(asLogged: Observed) {
+    const { tables } = asLogged;
+    const arrivals = sentInTime(asLogged.arrivals, tables.trace);
+    this.observed = { ...asLogged, arrivals };
     const inOrder = [...tables.attempts].sort((left, right) => left.startedAt - right.startedAt);
     this.attempts = groupBy(inOrder, ({ webhook }) => webhook);
     this.arrivals = groupBy(arrivals, ({ webhook }) => webhook);
@@ -55,6 +59,19 @@ export class Evidence {
       (fault) => ['process', 'database'].includes(fault.loss) && fault.from <= until && fault.until >= from,
     );
   }
+}
+
+/** A busy receiver may log a request late, but the request was sent before its outcome was recorded. */
+export function sentInTime(arrivals: Arrival[], trace: Traced[]): Arrival[] {
+  const recordedAt = new Map<string, number>();
+  for (const { webhook, attempt, at } of trace)
+    if (attempt && attempt.durationMs !== null) recordedAt.set(`${webhook} ${attempt.number}`, at);
+  return arrivals
+    .map((arrival) => {
+      const recorded = recordedAt.get(`${arrival.webhook} ${arrival.attempt}`) ?? Infinity;
+      return { ...arrival, at: Math.min(arrival.at, recorded) };
+    })
+    .sort((left, right) => left.at - right.at);
 }
 
 export function groupBy<T>(list: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {

@@ -122,7 +122,7 @@ export function unknownSteps(trace: Traced[], arrivals: Arrival[]): string[] {
   });
 }
 
-/** A busy receiver may log a request late, but not after its outcome was recorded. */
+/** With the same time, the request comes before its outcome. */
 function withRequests(changes: Step[], arrivals: Arrival[]): Step[] {
   const steps = [...changes];
   for (const { attempt: sent, at } of arrivals) {

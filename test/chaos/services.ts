@@ -104,8 +104,13 @@ export class OwnMariadb {
     return join(this.folder, 'mariadb');
   }
 
+  /** A server deletes the temporary tables in its folder when it starts, so it must not be the folder of another server. */
+  private get files(): string[] {
+    return ['--no-defaults', `--datadir=${this.data}`, `--tmpdir=${this.folder}`];
+  }
+
   private launch(): ChildProcess {
-    const args = ['--no-defaults', `--datadir=${this.data}`, `--port=${this.port}`, '--bind-address=127.0.0.1'];
+    const args = [...this.files, `--port=${this.port}`, '--bind-address=127.0.0.1'];
     args.push(`--socket=${join(this.folder, 'mariadb.sock')}`, `--pid-file=${join(this.folder, 'mariadb.pid')}`);
     args.push('--skip-name-resolve', '--innodb-flush-log-at-trx-commit=2', '--innodb-buffer-pool-size=128M');
     return start(findBinary('mariadbd'), [...args, ...asRoot()], join(this.folder, 'mariadb.log'), process.env);
@@ -117,8 +122,8 @@ export class OwnMariadb {
   }
 
   private install(): void {
-    const args = ['--no-defaults', `--datadir=${this.data}`, '--auth-root-authentication-method=normal'];
-    execFileSync(findBinary('mariadb-install-db'), [...args, '--skip-test-db', ...asRoot()], { stdio: 'pipe' });
+    const args = [...this.files, '--auth-root-authentication-method=normal', '--skip-test-db', ...asRoot()];
+    execFileSync(findBinary('mariadb-install-db'), args, { stdio: 'pipe' });
   }
 }
 

@@ -14,10 +14,10 @@ export interface Line {
 }
 
 /** Computed only from the receivers' log and the tables, without Usher's code. */
-export function verdict(observed: Observed, seed: number): Line[] {
-  const evidence = new Evidence(observed);
+export function verdict(logged: Observed, seed: number): Line[] {
+  const evidence = new Evidence(logged);
   const waits = rule('attempts not due as Retry-After asks', wrongWaits(seed, evidence));
-  const { tables, arrivals } = observed;
+  const { tables, arrivals } = evidence.observed;
   const unknown = rule('notifications with a step that the model does not know', unknownSteps(tables.trace, arrivals));
   return [...figures(evidence), ...repeatLines(evidence), ...rules(evidence), waits, unknown];
 }

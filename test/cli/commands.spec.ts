@@ -48,6 +48,7 @@ describe('client', () => {
     expect(await json('host', 'pause', 'kino.example', 'Moves')).toEqual({ ...named, paused: false });
     expect(await failureOf('host', 'resume', 'kino.example')).toContain('host:kino.example are not paused');
     expect(await json('host', 'pause', 'kino.example', 'Moves', '--yes')).toEqual({ ...named, paused: true });
+    expect(await json('host', 'pause', 'kino.example', 'Moves')).toEqual({ ...named, paused: true });
     expect(await json('host', 'resume', 'kino.example')).toEqual({ id: 'kino.example', paused: false });
   });
 
@@ -81,6 +82,17 @@ describe('client', () => {
       /^the contact is not an e-mail address; use one plain address/,
     );
     expect(await textOf('client', 'list')).not.toContain('Never');
+  });
+
+  test.each([
+    [['--trusted'], 'only a client with a redirect URI can be trusted; add one (--redirect-uri)'],
+    [['--grants', 'authorization_code'], 'authorization_code needs a redirect URI; add one (--redirect-uri)'],
+  ])('create refuses %j before it creates a client', async (options, fault) => {
+    expect(await failureOf('client', 'create', '--name', 'Half made', ...options)).toBe(fault);
+    const secret = 'an imported secret';
+    const imported = ['client', 'create', '--name', 'Half made', '--id', 'half-made', '--secret-stdin', ...options];
+    expect((await run(server.settings, imported, secret)).stderr).toBe(`usher: ${fault}\n`);
+    expect(await textOf('client', 'list')).not.toContain('Half made');
   });
 
   test('create, show and list print text', async () => {
@@ -194,6 +206,8 @@ describe('webhook', () => {
     expect(await failureOf('webhook', 'resend', 'nonsense')).toBe('there is no webhook nonsense');
     expect(await textOf('webhook', 'list', '--reference', 'none')).toBe('No notification found.\n');
     expect(await json('webhook', 'list', '--reference', 'none')).toEqual([]);
+    expect(await failureOf('webhook', 'list', '--client', 'nope')).toContain('there is no client nope');
+    expect(await failureOf('webhook', 'health', 'nope')).toContain('there is no client nope');
   });
 });
 

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { faultLine } from '../../src/server/fault.js';
-import { CLI, usher, UsherProcess } from '../support/process.js';
+import { CLI, usher, usherProcess, UsherProcess } from '../support/process.js';
 
 const WRONG: [args: string[], wanted: string][] = [
   [['frobnicate'], "unknown command 'frobnicate'"],
@@ -30,6 +30,8 @@ const WRONG: [args: string[], wanted: string][] = [
     ['webhook', 'resend', '--status', 'FAILED', '--since', '2026-02-30'],
     'It must be a duration like 24h, or a time like',
   ],
+  [['migrate', '--indexes', '--sql'], "option '--indexes' cannot be used with option '--sql'"],
+  [['migrate', '--status', '--indexes'], "option '--indexes' cannot be used with option '--status'"],
   [['listen'], 'the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin'],
   [['listen', '--secret-stdin'], 'the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin'],
   [['listen', '--secret', 'x'], "unknown option '--secret'"],
@@ -105,6 +107,24 @@ test('a closed standard output causes no stack trace', async () => {
   child.stderr.on('data', (text) => void (stderr += String(text)));
   const [code] = (await once(child, 'close')) as [number];
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
+test('a standard output that cannot be written is reported in one line', async () => {
+  const full = openSync('/dev/full', 'w');
+  const env = { CLIENT_SECRET: 'x' };
+  const child = spawn(process.execPath, [CLI, 'sign', '--body', '{}'], { stdio: ['ignore', full, 'pipe'], env });
+  closeSync(full);
+  let stderr = '';
+  child.stderr?.on('data', (text) => void (stderr += String(text)));
+  const [code] = (await once(child, 'close')) as [number];
+  const fault = 'the output cannot be written: ENOSPC: no space left on device, write';
+  expect({ code, stderr }).toEqual({ code: 1, stderr: `usher: ${fault}\n` });
+});
+
+test('a temporary folder that does not exist is reported in one line', async () => {
+  const { code, stderr } = await usherProcess({ TMPDIR: '/nonexistent' }, ['demo']);
+  const fault = 'no folder can be created in /nonexistent (ENOENT); set TMPDIR to a folder that this user may write to';
+  expect({ code, stderr }).toEqual({ code: 1, stderr: `usher: ${fault}\n` });
 });
 
 test('listen exits when its standard output is closed', async () => {

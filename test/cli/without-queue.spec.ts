@@ -49,4 +49,9 @@ describe('while the queue is down,', () => {
       refused: 0,
     });
   });
+
+  test('"client erase" works, and leaves the jobs, which find no row', async () => {
+    await usherJson(settings, ['client', 'disable', clientId]);
+    expect(await usherJson(settings, ['client', 'erase', clientId, '--yes'])).toMatchObject({ client_id: clientId });
+  });
 });

@@ -29,3 +29,9 @@ test.each([
     inProduction,
   ]);
 });
+
+test('the advice on an address that is not in its normal form is never refused for its scheme', () => {
+  expect(redirectUriFault('ftp://a', true)).toBe('must begin with https://, or with http:// for 127.0.0.1');
+  expect(redirectUriFault('http://localhost', false)).toBe('must begin with https://');
+  expect(redirectUriFault('https://A', false)).toBe('is not in its normal form; use https://a/');
+});

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { KeyRing, Vault } from '../../src/clients/secrets/vault.js';
+import type { Problem } from '../../src/http/problem.js';
+import { faultLine } from '../../src/server/fault.js';
 import { parseMasterKeys } from '../../src/values/master-key.js';
 
 const keys = parseMasterKeys(['k1', 'k2'].map((id) => `${id}:${randomBytes(32).toString('base64')}`).join(','))!;
@@ -16,6 +18,14 @@ describe('a sealed secret', () => {
 
   test('does not open in the row of another client', () => {
     expect(() => vault.open(sealed, 'client-2')).toThrow('client client-2 cannot be opened');
+  });
+
+  test('that does not open is named with the reason in the fault of a command, which an answer hides', async () => {
+    const problem = await Promise.resolve()
+      .then(() => vault.open(sealed, 'client-2'))
+      .catch((error: unknown) => error);
+    expect(faultLine(problem)).toMatch(/^the secret of client client-2 cannot be opened: /);
+    expect((problem as Problem).detail).not.toContain('client-2');
   });
 
   test('does not open with another master key, nor without it', () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { loadConfig } from '../../src/server/settings/settings.js';
@@ -29,16 +29,42 @@ test.each(['api', 'worker'])('the unit usher@%s has settings that Usher accepts,
   expect(bannerFields(config, STARTED).lacking).toEqual([]);
 });
 
-test('the script for commands gives them the settings and secrets of the units', () => {
+/** The environment of the command that the script starts with this usher.env. */
+function environmentWith(file: string): Record<string, string> {
   const folder = newFolder();
   for (const [name, value] of Object.entries(SECRETS)) writeFileSync(join(folder, name), value);
-  copyFileSync('deploy/systemd/usher.env', join(folder, 'usher.env'));
+  writeFileSync(join(folder, 'usher.env'), file);
   const script = readFileSync('deploy/systemd/usher.sh', 'utf8')
     .replaceAll('/etc/usher', folder)
     .replace('/usr/bin/node /opt/usher/bin/usher.mjs "$@"', 'env');
   const printed = execFileSync('sh', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH } });
-  const settings = Object.fromEntries(pairs(printed));
+  return Object.fromEntries(printed.split('\n').map((line) => [line.split('=')[0] ?? '', line.replace(/^[^=]*=/, '')]));
+}
+
+test('the script for commands gives them the settings and secrets of the units', () => {
+  const settings = environmentWith(FILE);
   expect(loadConfig(settings, 'migrate')).toMatchObject({ environment: 'production', database: { kind: 'mysql' } });
   expect(loadConfig(settings)).toMatchObject({ publicUrl: 'https://auth.example', operator: { user: 'ops' } });
   expect(bannerFields(loadConfig(settings), STARTED).lacking).toEqual([]);
+});
+
+test('the script reads values as systemd does, and evaluates nothing', () => {
+  const lines = [
+    'SMTP_FROM=Cinema <a@b.example>',
+    'OPS_USER="o p s"',
+    `INTERNAL_USER='in $HOME'`,
+    'METRICS_USER=$(exit 1)`exit 1`;#1  ',
+    '# HOST=comment',
+    ';PORT=comment',
+    '',
+    'OPS_PORT=3001',
+  ];
+  expect(environmentWith(lines.join('\n'))).toMatchObject({
+    SMTP_FROM: 'Cinema <a@b.example>',
+    OPS_USER: 'o p s',
+    INTERNAL_USER: 'in $HOME',
+    METRICS_USER: '$(exit 1)`exit 1`;#1',
+    OPS_PORT: '3001',
+  });
+  expect(environmentWith(FILE)).not.toHaveProperty('PORT');
 });

@@ -1,9 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { insertOrders } from '../orders/list/support.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { ONE_ATTEMPT, TestUsher } from '../support/usher.js';
 import { blocksOf, Shell } from './shell.js';
 
 const PAGE = 'docs/catching-up.md';
+const DAY_MS = 86_400_000;
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -18,16 +21,22 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** Names instead of values: a document and an answer agree in these. */
+/** Names instead of values, and of equal entries one: a document and an answer agree in these. */
 function shapeOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(shapeOf);
+  if (Array.isArray(value)) {
+    const shapes = value.map(shapeOf);
+    return shapes.filter((shape, at) => shapes.findIndex((other) => isDeepStrictEqual(shape, other)) === at);
+  }
   if (value === null || typeof value !== 'object') return typeof value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
 }
 
-test('docs/catching-up.md: its commands lose a notification and get it, answer what it says, and its digest is that of the totals', async () => {
+test('docs/catching-up.md: its commands lose a notification and get it, answer what it says, and its digests are those of the totals', async () => {
   const client = await usher.client(receiver.url);
-  for (const key of [await client.completedOrder(), await client.completedOrder()]) await usher.webhook(key, 'SUCCESS');
+  for (const currencyCode of ['MYR', 'KWD', 'MYR'])
+    await usher.webhook(await client.completedOrder({ currencyCode }), 'SUCCESS');
+  // Of the next day, whose orders the day must not have.
+  await insertOrders(usher, client, [Date.now() + DAY_MS]);
   shell = new Shell({
     AUTH_URL: usher.running.url,
     CLIENT_ID: client.id,
@@ -48,10 +57,13 @@ test('docs/catching-up.md: its commands lose a notification and get it, answer w
   expect(outputs).toContainEqual('The notification is FAILED.\n');
   const [, totals, , resend] = documented;
   expect(totals?.currencies).toEqual([
+    { currencyCode: 'KWD', count: 1, payableAmount: 4_300, keysDigest: expect.any(String) },
     { currencyCode: 'MYR', count: 3, payableAmount: 12_900, keysDigest: expect.any(String) },
   ]);
-  const [{ keysDigest } = { keysDigest: '' }] = totals?.currencies as { keysDigest: string }[];
-  expect(outputs).toContainEqual(`${keysDigest}\n`);
+  const digests = totals?.currencies as { currencyCode: string; keysDigest: string }[];
+  expect(outputs).toContainEqual(
+    digests.map(({ currencyCode, keysDigest }) => `${currencyCode} ${keysDigest}\n`).join(''),
+  );
   expect(resend).toMatchObject({ state: 'FINISHED', selected: 1, resent: 1, refused: 0 });
 });
 

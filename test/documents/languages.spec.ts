@@ -91,3 +91,19 @@ describe.each(LANGUAGES.filter(isInstalled))(
     });
   },
 );
+
+test.each([
+  ['without a line feed at its end', (text: string) => text.trimEnd()],
+  ['with an empty line at its end', (text: string) => `${text}\n`],
+  ['with lines that end in CRLF', (text: string) => `${text}\n`.replaceAll('\n', '\r\n')],
+])('the code of Shell reads a file of headers %s', (_, written) => {
+  const folder = newFolder();
+  writeFileSync(join(folder, 'receiver.bash'), codeBelow(pageOf('Shell'), 'Shell'));
+  copyFileSync('test/documents/drivers/driver.bash', join(folder, 'driver.bash'));
+  const needed = live.headers.filter(([name]) => /^x-(timestamp|nonce-str|signature)$/i.test(name));
+  const [secret, now, headers = '', body] = lineOf({ ...live, headers: needed }).split('\t');
+  const given = Buffer.from(written(Buffer.from(headers, 'base64').toString())).toString('base64');
+  const input = `${[secret, now, given, body].join('\t')}\n`;
+  const { stdout, stderr } = spawnSync('bash', ['driver.bash'], { cwd: folder, input, encoding: 'utf8' });
+  expect([stdout, stderr]).toEqual(['genuine\n', '']);
+});

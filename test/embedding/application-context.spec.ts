@@ -40,6 +40,7 @@ test('every module starts without HTTP, and logs one-line sentences under contex
   class ScriptModule {}
   const logger = new KeptLines({ colors: false });
   const application = await NestFactory.createApplicationContext(ScriptModule, { logger, abortOnError: false });
+  application.enableShutdownHooks();
   const clients = application.get(usher.ClientsService, { strict: false });
   const orders = application.get(usher.OrdersService, { strict: false });
   const { client } = await clients.create(`Seeded ${randomUUID()}`, receiver.url);

@@ -8,9 +8,11 @@ import {
   Scope,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { getDataSourceToken } from '@nestjs/typeorm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { DataSource, type DataSourceOptions } from 'typeorm';
+import { DataSource, type DataSourceOptions, DefaultNamingStrategy } from 'typeorm';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
+import { AfterCommit } from '../../src/database/sql.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
 import {
   AuthModule,
@@ -61,12 +63,44 @@ afterAll(async () => {
   await backend.drop();
 });
 
+/** As many applications have one: a prefix before every name of a kind. */
+class Prefixing extends DefaultNamingStrategy {
+  constructor(private readonly kind: 'table' | 'column' | 'index') {
+    super();
+  }
+
+  override tableName(target: string, given: string | undefined): string {
+    const name = super.tableName(target, given);
+    return this.kind === 'table' ? `app_${name}` : name;
+  }
+
+  override columnName(property: string, given: string, prefixes: string[]): string {
+    const name = super.columnName(property, given, prefixes);
+    return this.kind === 'column' ? `app_${name}` : name;
+  }
+
+  override indexName(...of: Parameters<DefaultNamingStrategy['indexName']>): string {
+    const name = super.indexName(...of);
+    return this.kind === 'index' ? `app_${name}` : name;
+  }
+}
+
 async function start({ imports = [], providers = [] }: ModuleMetadata): Promise<INestApplicationContext> {
   @Module({ imports, providers })
   class HostModule {}
   const application = await NestFactory.createApplicationContext(HostModule, { logger: false, abortOnError: false });
   open.push(application);
   return application;
+}
+
+/** Starts Usher on another data source of the same database. */
+async function startOn(different: object): Promise<void> {
+  const own = await new DataSource({ ...dataSource.options, ...different } as DataSourceOptions).initialize();
+  try {
+    await start({ imports: [UsherModule.forRoot({ ...options, database: { dataSource: own } })] });
+  } finally {
+    await own.destroy();
+  }
 }
 
 describe('a host does not start, and reads what to do', () => {
@@ -91,6 +125,37 @@ describe('a host does not start, and reads what to do', () => {
     await expect(start({ imports: [usher] })).rejects.toThrow('the DataSource is not initialized; pass one that is');
   });
 
+  test.each<[string, object, string]>([
+    ['caches all queries', { cache: { alwaysEnabled: true } }, 'set cache.alwaysEnabled to false'],
+    ['has a charset without some characters', { charset: 'latin1' }, 'use "utf8mb4"'],
+    ['renames tables', { namingStrategy: new Prefixing('table') }, 'changes names in the table usher_client'],
+    ['renames columns', { namingStrategy: new Prefixing('column') }, 'changes names in the table usher_client'],
+  ])('if its data source %s', async (_what, wrong, message) => {
+    await expect(startOn(wrong)).rejects.toThrow(message);
+  });
+
+  test('if its own data source has the name of Usher’s', () => {
+    const useFactory = (injected: DataSource): UsherOptions => ({ ...options, database: { dataSource: injected } });
+    expect(() => UsherModule.forRootAsync({ inject: [getDataSourceToken('usher')], useFactory })).toThrow(
+      'give the injected one another name',
+    );
+  });
+
+  test.each<[string, Scope]>([
+    ['is request-scoped', Scope.REQUEST],
+    ['needs a request-scoped one', Scope.DEFAULT],
+  ])('if a provider that its options inject %s', async (_what, scope) => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Tenant {}
+    const provider = { provide: 'SIGN_IN', scope, inject: [Tenant], useFactory: () => ({}) };
+    @Module({ providers: [Tenant, provider], exports: ['SIGN_IN'] })
+    class TenantModule {}
+    const usher = UsherModule.forRootAsync({ imports: [TenantModule], inject: ['SIGN_IN'], useFactory: () => options });
+    await expect(start({ imports: [usher, OrdersModule, WebhookModule] })).rejects.toThrow(
+      'need a request-scoped provider',
+    );
+  });
+
   test.each([
     ['database.url', { database: { url: 'mysql://127.0.0.1:1/cinema' }, queue: { url: 'redis://127.0.0.1:1' } }],
     ['queue.url', { queue: { url: 'redis://127.0.0.1:1' } }],
@@ -100,6 +165,22 @@ describe('a host does not start, and reads what to do', () => {
       `connection refused; start it or correct ${option}`,
     );
   });
+});
+
+test('a host starts whose naming strategy changes other names', async () => {
+  await startOn({ namingStrategy: new Prefixing('index') });
+});
+
+test('applications that use a data source one after the other leave one subscriber there, which serves them all', async () => {
+  const outcomes: string[] = [];
+  for (const name of ['first', 'second']) {
+    const application = await start({ imports: [UsherModule.forRoot(options)] });
+    const afterCommit = application.get(AfterCommit, { strict: false });
+    await dataSource.transaction(async (manager) => afterCommit.do(manager, () => outcomes.push(name)));
+    await application.close();
+  }
+  expect(outcomes).toEqual(['first', 'second']);
+  expect(dataSource.subscribers).toHaveLength(1);
 });
 
 describe('a caller of the services gets an HttpException that says what is wrong', () => {

@@ -37,15 +37,23 @@ afterAll(async () => {
 test('RecordingWebhookModule instead of WebhookModule also records the notifications of OrdersModule', async () => {
   const [clients, orders] = [application.get(ClientsService), application.get(OrdersService)];
   const { client } = await clients.create('Aggregator', 'https://partner.example/notify');
-  const { key } = await orders.create(client, NEW_ORDER);
-  await orders.complete(key, COMPLETION);
+  const { key } = await orders.create(client, NEW_ORDER, { ownerId: 'member-1' });
+  await orders.complete(key, COMPLETION, { requestId: 'request-1' });
   const recorded = application.get(RecordingWebhooks, { strict: false });
   expect(recorded.requests).toEqual([
-    expect.objectContaining({ referenceId: key, clientId: client.id, data: expect.objectContaining({ key }) }),
+    expect.objectContaining({
+      referenceId: key,
+      clientId: client.id,
+      data: expect.objectContaining({ key }),
+      ownerId: 'member-1',
+      requestId: 'request-1',
+    }),
   ]);
   await recorded.end(key, 'SUCCESS');
   const webhooks = application.get<RecordingWebhooks>(WebhookService, { strict: false });
-  expect(await webhooks.find(key)).toEqual([expect.objectContaining({ referenceId: key, status: 'SUCCESS' })]);
+  expect(await webhooks.find(key)).toEqual([
+    expect.objectContaining({ referenceId: key, ownerId: 'member-1', status: 'SUCCESS' }),
+  ]);
 });
 
 test('RecordingWebhooks lists, resends, and tells which requests were rolled back', async () => {

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type INestApplicationContext, Module, type Type } from '@nestjs/common';
+import { type INestApplicationContext, Module, type Provider, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource, type DataSourceOptions, type EntityManager } from 'typeorm';
 import {
@@ -46,6 +46,7 @@ export class TransactionHost {
   static async start(
     kind: 'typeorm-transactional' | 'currentManager',
     webhookModule: Type = WebhookModule,
+    providers: Provider[] = [],
   ): Promise<TransactionHost> {
     const [backend, receiver] = [await createBackend(), await TestReceiver.start()];
     const config = loadConfig(backend.settings);
@@ -77,6 +78,7 @@ export class TransactionHost {
         OrdersModule,
         webhookModule,
       ],
+      providers,
     })
     class HostModule {}
     const application = await NestFactory.createApplicationContext(HostModule, { logger: false, abortOnError: false });
@@ -107,8 +109,12 @@ export class TransactionHost {
     return dataSource.transaction((manager) => store.run(manager, () => work(manager)));
   }
 
+  close(): Promise<void> {
+    return this.application.close();
+  }
+
   async stop(): Promise<void> {
-    await this.application.close();
+    await this.close();
     this.receiver.close();
     await this.dataSource.destroy();
     if (!this.store) deleteDataSourceByName(NAME);

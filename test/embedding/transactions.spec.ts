@@ -1,7 +1,25 @@
+import { setImmediate } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { EntityManager } from 'typeorm';
+import { Client } from '../../src/clients/client.entity.js';
+import { Webhook } from '../../src/webhooks/webhook.entity.js';
+import { OnOrderCompleted, type OrderCompleted, WebhookModule } from '../../src/index.js';
 import { RecordingWebhookModule, type RecordingWebhooks } from '../../src/testing/index.js';
 import { COMPLETION, NEW_ORDER } from '../support/usher.js';
 import { TransactionHost } from './transaction-host.js';
+
+/** The application's own listener. It refuses one booking. */
+@Injectable()
+class Seats {
+  static readonly TAKEN = 'BK-TAKEN';
+
+  @OnOrderCompleted()
+  async check({ order, manager }: OrderCompleted): Promise<void> {
+    await manager.query('SELECT 1');
+    if (order.bookingId === Seats.TAKEN) throw new Error('no seat is left');
+  }
+}
 
 describe.each(['typeorm-transactional', 'currentManager'] as const)('a caller in a transaction of %s', (kind) => {
   let host: TransactionHost;
@@ -32,6 +50,15 @@ describe.each(['typeorm-transactional', 'currentManager'] as const)('a caller in
     await expect(call).rejects.toThrow('pass the entity manager as { manager }');
   });
 
+  test('that has just set the Notify URL creates an order of the client as it was', async () => {
+    const { client } = await host.clients.create('Partner without a Notify URL', null);
+    const { key } = await host.transaction(async (manager) => {
+      await manager.update(Client, { id: client.id }, { notifyUrl: host.receiver.url });
+      return host.orders.create(client, NEW_ORDER);
+    });
+    expect(await host.orders.get(client, key)).toMatchObject({ status: 'PENDING' });
+  });
+
   test('that commits has its order notified; one that has ended is not joined', async () => {
     const [key, later] = await host.transaction(async () => {
       const order = await host.orders.create(host.client, NEW_ORDER);
@@ -47,6 +74,53 @@ describe.each(['typeorm-transactional', 'currentManager'] as const)('a caller in
   });
 });
 
+test.each(['typeorm-transactional', 'currentManager'] as const)(
+  'a listener refuses a completion in a transaction of %s, and the caller commits the rest: nothing is notified',
+  async (kind) => {
+    const host = await TransactionHost.start(kind, WebhookModule, [Seats]);
+    const { key } = await host.orders.create(host.client, NEW_ORDER);
+    await host.transaction(async () => {
+      const refused = host.orders.complete(key, { bookingId: Seats.TAKEN, transactionId: 'TX-1' });
+      await expect(refused).rejects.toThrow('no seat is left');
+    });
+    expect(await host.orders.get(host.client, key)).toMatchObject({ status: 'PENDING' });
+    expect(await host.webhooks.list({})).toEqual([]);
+    await host.transaction(() => host.orders.complete(key, COMPLETION));
+    const [arrival] = await host.receiver.waitFor(key);
+    expect(JSON.parse(String(arrival?.rawBody))).toMatchObject({ data: { bookingId: COMPLETION.bookingId } });
+    await host.stop();
+  },
+);
+
+test('completions and notifications of one transaction at the same time: only what a listener refuses is missing', async () => {
+  const host = await TransactionHost.start('currentManager', WebhookModule, [Seats]);
+  const { client, orders, webhooks } = host;
+  const made = await Promise.all([1, 2, 3, 4].map(() => orders.create(client, NEW_ORDER)));
+  const [refused, ...others] = made.map(({ key }) => key) as [string, string, string, string];
+  const results = await host.transaction(() =>
+    Promise.allSettled([
+      orders.complete(refused, { bookingId: Seats.TAKEN, transactionId: 'TX-1' }),
+      ...others.map((key) => orders.complete(key, COMPLETION)),
+      setImmediate().then(() => webhooks.notify({ referenceId: 'Ticket-2', clientId: client.id, data: {} })),
+    ]),
+  );
+  expect(results.map(({ status }) => status)).toEqual(['rejected', ...Array.from({ length: 4 }, () => 'fulfilled')]);
+  expect(await orders.get(client, refused)).toMatchObject({ status: 'PENDING' });
+  const notified = (await webhooks.list({})).map(({ referenceId }) => referenceId);
+  expect(new Set(notified)).toEqual(new Set([...others, 'Ticket-2']));
+  for (const key of others) expect(await orders.get(client, key)).toMatchObject({ status: 'COMPLETED' });
+  await host.stop();
+});
+
+test('an order that is completed while the application closes is notified', async () => {
+  const host = await TransactionHost.start('currentManager');
+  const { key } = await host.orders.create(host.client, NEW_ORDER);
+  await host.close();
+  await host.transaction(() => host.orders.complete(key, COMPLETION));
+  expect(await host.dataSource.manager.countBy(Webhook, { referenceId: key })).toBe(1);
+  await host.stop();
+});
+
 test('RecordingWebhookModule finds the transaction of a caller too, and forgets what it rolled back', async () => {
   const host = await TransactionHost.start('currentManager', RecordingWebhookModule);
   try {
@@ -57,7 +131,19 @@ test('RecordingWebhookModule finds the transaction of a caller too, and forgets 
     });
     await expect(failing).rejects.toThrow('the payment was refused');
     expect([webhooks.requests, await webhooks.find('Ticket-1')]).toEqual([[], []]);
-    expect(webhooks.rolledBack.map(({ referenceId }) => referenceId)).toEqual(['Ticket-1']);
+    const names = (requests: { referenceId: string }[]) => requests.map(({ referenceId }) => referenceId);
+    expect(names(webhooks.rolledBack)).toEqual(['Ticket-1']);
+
+    const nested = (outer: EntityManager, referenceId: string, error?: Error) =>
+      outer.transaction(async (manager) => {
+        await webhooks.notify({ referenceId, clientId: host.client.id, data: {} }, { manager });
+        if (error) throw error;
+      });
+    await host.transaction(async (manager) => {
+      await nested(manager, 'Kept');
+      await expect(nested(manager, 'Undone', new Error('no seat is left'))).rejects.toThrow('no seat is left');
+    });
+    expect([names(webhooks.requests), names(webhooks.rolledBack)]).toEqual([['Kept'], ['Ticket-1', 'Undone']]);
   } finally {
     await host.stop();
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { limitKey, Limiter, type SharedCounter } from '../../src/limits/limiter.js';
 import { TestClock, TestStore } from './support.js';
 
@@ -110,4 +111,18 @@ describe('two processes', () => {
     }
     expect(store.calls).toBeLessThanOrEqual(4);
   });
+});
+
+test('a store that fails is reported once, however many limiters use it', async () => {
+  const lines: string[] = [];
+  const warn = (line: string) => void lines.push(line);
+  Logger.overrideLogger({ log: warn, error: warn, warn });
+  const fails = (): Promise<never> => Promise.reject(new Error('no answer here'));
+  const clock = new TestClock();
+  for (const limited of [1, 2].map(() => limiter(clock, { penalty: fails, get: fails }))) countTimes(limited, 1);
+  await clock.pass(30_000);
+  Logger.overrideLogger(true);
+  expect(lines.filter((line) => line.includes('no answer here'))).toEqual([
+    'the shared rate limit store failed (no answer here); this process counts alone until it works again',
+  ]);
 });

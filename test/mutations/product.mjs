@@ -104,8 +104,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a right password waits for the guesses of others',
     file: 'src/auth/sign-in/passwords.ts',
-    from: 'this.inTurn(this.accounts, hash, check(hash))',
-    to: "this.inTurn(this.networks, '', check(hash))",
+    from: 'this.inTurn(this.accounts, hash, async',
+    to: "this.inTurn(this.networks, '', async",
     caughtBy: 'test/auth/sign-in/queue.spec.ts',
   },
   {
@@ -280,6 +280,13 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/orders/orders.spec.ts',
   },
   {
+    name: 'a completion that a listener refused stays in the transaction of the caller',
+    file: 'src/orders/complete/order-completions.ts',
+    from: "isOwn ? 'first' : 'last'",
+    to: "'first'",
+    caughtBy: 'test/embedding/transactions.spec.ts',
+  },
+  {
     name: 'an order is completed again with another payment',
     file: 'src/orders/complete/order-completions.ts',
     from: 'order.bookingId === bookingId && order.transactionId === transactionId && order.qrCode',
@@ -289,8 +296,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'an account’s token reads an order of another account',
     file: 'src/orders/orders.service.ts',
-    from: '...(ownerId !== null && { ownerId }),',
-    to: '',
+    from: '...heldBy({ clientId: client.id, ownerId }),',
+    to: '...heldBy({ clientId: client.id, ownerId: null }),',
     caughtBy: 'test/auth/authorize/owners.spec.ts',
   },
   {
@@ -498,7 +505,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a key rotation does not ask who has the key',
     file: 'src/clients/keys/key-rotation.ts',
-    from: 'if (forced.length > 0 && !force) throw processesLack(keyId, this.vault.keys.place, forced);',
+    from: 'if (forced.length > 0 && !force) throw processesLack(keyId, this.vault.keys.place, { lacking, unknown });',
     to: '',
     caughtBy: 'test/clients/keys/rotate.spec.ts',
   },

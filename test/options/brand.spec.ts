@@ -106,8 +106,20 @@ test('texts of another language have their language, and what they leave out is 
   const texts = { language: 'pt-BR', signIn: 'Entrar' };
   expect(brandOf({ texts }).memberTexts).toEqual({ ...ENGLISH, ...texts });
   expect(brandOf({}).memberTexts).toEqual(ENGLISH);
-  for (const language of [undefined, 'de_DE', 'Deutsch', 5])
+  expect(brandOf({ texts: { language: 'ms', signInTitle: undefined } }).memberTexts).toEqual({
+    ...ENGLISH,
+    language: 'ms',
+  });
+  for (const language of [undefined, 'de_DE', 'Deutsch', ''])
     expect(optionFaults({ ...options(), brand: { texts: { language } } })).toEqual([
       'brand.texts=[object Object] is invalid; use an object with the texts and their language, like de or pt-BR',
     ]);
+});
+
+test.each([
+  [{ signinTitle: 'Entrar' }, 'brand.texts.signinTitle is not a text; did you mean signInTitle?'],
+  [{ signInTitle: 5 }, 'brand.texts.signInTitle is not a string; use a text'],
+  [{ signInTitle: null }, 'brand.texts.signInTitle is not a string; use a text'],
+])('texts %j are refused', (texts, fault) => {
+  expect(optionFaults({ ...options(), brand: { texts: { language: 'pt-BR', ...texts } } })).toEqual([fault]);
 });

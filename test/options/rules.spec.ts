@@ -133,6 +133,12 @@ test('a data source of the application is used as it is', () => {
   ]);
 });
 
+test('currentManager without a data source of the application is refused', () => {
+  expect(optionFaults({ ...options(), currentManager: () => undefined })).toEqual([
+    'currentManager needs database.dataSource; pass that DataSource, or leave currentManager out',
+  ]);
+});
+
 test('whatever an application gives, it is accepted or refused in words', () => {
   const anything = fc.anything({
     withBigInt: true,

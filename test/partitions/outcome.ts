@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Arrival } from '../chaos/arrivals.js';
-import { groupBy } from '../chaos/evidence.js';
+import { groupBy, sentInTime } from '../chaos/evidence.js';
 import { type Traced, unknownSteps } from '../chaos/journal.js';
 import { LIMITS } from '../chaos/limits.js';
 import type { WebhookRow } from '../chaos/tables.js';
@@ -27,7 +27,7 @@ export function outcomeOf(
   const mine = new Map(webhooks.filter((one) => requestedAt.has(one.referenceId)).map((one) => [one.id, one]));
   const of = <T extends { webhook: string }>(list: T[]): T[] => list.filter(({ webhook }) => mine.has(webhook));
   const lines = readFileSync(log, 'utf8').split('\n').filter(Boolean);
-  const arrivals = of(lines.map((line) => JSON.parse(line) as Arrival));
+  const arrivals = sentInTime(of(lines.map((line) => JSON.parse(line) as Arrival)), trace);
   const grouped = groupBy(arrivals, ({ webhook }) => webhook);
   const succeededAt = new Map(
     trace.filter(({ row }) => row?.after.status === 'SUCCESS').map(({ webhook, at }) => [webhook, at]),

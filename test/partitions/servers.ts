@@ -59,7 +59,8 @@ export async function startDatabase(kind: Database, folder: string): Promise<Ser
 const HOST = addressOf('database');
 
 function prepareMariadb(data: string, folder: string): Prepared {
-  const common = ['--no-defaults', `--datadir=${data}`, '--user=root'];
+  // A server deletes the temporary tables in its folder when it starts, so it must not be the folder of another server.
+  const common = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${folder}`, '--user=root'];
   const install = ['--auth-root-authentication-method=normal', '--skip-test-db', '--skip-name-resolve'];
   execFileSync(findBinary('mariadb-install-db'), [...common, ...install], { stdio: 'pipe' });
   const init = [

@@ -111,6 +111,10 @@ const NOTHING = Array(OWNED.length + 1).fill(0);
 test('an erasure deletes everything of a disabled client and nothing of another, and returns the counts', async () => {
   const [one, other] = [await client(), await client()];
   const [before, webhooks] = [await rowsOf(other), await webhooksOf(one)];
+  const { manager } = usher.dataSource;
+  // Sent again once, and purged since then.
+  const { id: resendId } = await manager.findOneByOrFail(WebhookResend, { clientId: one.id });
+  await manager.insert(ResentWebhook, { resendId, webhookId: newId('sandbox', OLD), refusal: null });
   expect(before).toEqual([1, 2, 1, 3, 1, 2, 2, 1, 1, 1, 1, 1, 1]);
   await usher.clients.setDisabled(one.id, true);
   expect(await erasure().eraseClient(one.id)).toEqual({
@@ -123,6 +127,7 @@ test('an erasure deletes everything of a disabled client and nothing of another,
   });
   expect([await rowsOf(one), await attempts(webhooks)]).toEqual([NOTHING, [0, 0, 0, 0]]);
   expect(await Promise.all(webhooks.map((id) => usher.queue.getJob(id)))).toEqual([undefined, undefined]);
+  expect(await manager.countBy(ResentWebhook, { resendId })).toBe(0);
   expect(await rowsOf(other)).toEqual(before);
   const audit = await usher.running.app.get(AuditLog, { strict: false }).list({ subject: `client:${one.id}` });
   expect(audit.map(({ action }) => action).slice(0, 2)).toEqual(['client.erased', 'client.erasure-started']);
@@ -220,7 +225,7 @@ test('a client with more rows than a batch is erased while another one is served
   expect(await rowsOf(one)).toEqual(NOTHING);
 });
 
-test('the command asks for the id, and deletes nothing without it', async () => {
+test('the command asks for the id, deletes nothing without it, deletes jobs, and can be repeated', async () => {
   const one = await client();
   await usher.clients.setDisabled(one.id, true);
   const typed = async (line: string) => {
@@ -233,9 +238,12 @@ test('the command asks for the id, and deletes nothing without it', async () => 
     expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining('nothing was deleted')]);
   }
   expect((await rowsOf(one))[0]).toBe(1);
+  const [id = ''] = await webhooksOf(one);
+  expect(await usher.queue.getJob(id)).toBeDefined();
   const { code, stdout } = await typed(`${one.id}\n`);
   expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ client_id: one.id, orders: 3 })]);
   expect(await rowsOf(one)).toEqual(NOTHING);
+  expect(await usher.queue.getJob(id)).toBeUndefined();
   const again = await run(usher.settings, ['client', 'erase', one.id, '--yes']);
-  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining(`there is no client ${one.id}`)]);
+  expect([again.code, again.stdout]).toEqual([0, expect.stringMatching(/^orders +0$/m)]);
 });

@@ -129,12 +129,12 @@ test('an access token stays valid after its grant expired with the refresh token
   expect((await client.refresh(body.refresh_token)).body.error).toBe('invalid_grant');
 });
 
-test('the figures of deliveries are deleted after 30 days', async () => {
+test('the figures of deliveries are deleted after 31 days', async () => {
   const webhook = { clientId: client.id, notifyUrl: 'https://receiver.example/', createdAt: 1 };
   const now = Date.now();
   const at = (endedAt: number) => ({ webhook, endedAt, attempt: { durationMs: 1, hasFailed: false }, ended: null });
-  await dataSource.transaction((manager) => addOutcomes(manager, [at(now), at(now - 29 * 24 * HOUR_MS)]));
-  await dataSource.transaction((manager) => addOutcomes(manager, [at(now - 31 * 24 * HOUR_MS)]));
+  await dataSource.transaction((manager) => addOutcomes(manager, [at(now), at(now - 30 * 24 * HOUR_MS)]));
+  await dataSource.transaction((manager) => addOutcomes(manager, [at(now - 32 * 24 * HOUR_MS)]));
   expect(await dataSource.manager.count(DeliveryFigure)).toBe(6);
   expect(await usher.running.app.get(Purge, { strict: false }).run()).toMatchObject({ deliveryFigures: 2 });
   expect(await dataSource.manager.count(DeliveryFigure)).toBe(4);

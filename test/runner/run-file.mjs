@@ -51,6 +51,8 @@ async function runFile({ path, rootDir, testTimeout, testNamePattern }) {
     testNamePattern: testNamePattern ? new RegExp(testNamePattern, 'i') : null,
   });
   const start = Date.now();
+  // First what most tests share: on Node 20, packages that two files load at the same moment can stay half loaded.
+  await sharedServerOf();
   await import(pathToFileURL(`${BUILT}/${relative(ROOT, path).replace(/ts$/, 'js')}`));
   const { testResults, unhandledErrors } = await run();
   const { jest } = await import(`${BUILT}/node_modules/@jest/globals/index.js`);

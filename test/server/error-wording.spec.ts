@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Operation } from '../../src/http/operation.js';
 import { operationsOf } from '../../src/server/openapi/document.js';
 import { TestReceiver } from '../support/receiver.js';
-import { type Answer, basic, type TestClient, TestUsher } from '../support/usher.js';
+import { type Answer, basic, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -114,6 +114,31 @@ test('one answer names every fault of a new order, its header included', async (
     { pointer: '#/payableAmount', message: expect.stringMatching(/^is missing; it must be a whole number/) },
     { pointer: '#/note', message: expect.stringContaining('is not a known field; use one of currencyCode, ') },
     { pointer: '#/notifyUrl', message: expect.stringContaining('must be an absolute http or https URL') },
+  ]);
+});
+
+test.each([
+  ['', '#/', '""'],
+  ['a/b', '#/a~1b', 'a/b'],
+  ['a~1b', '#/a~01b', 'a~1b'],
+])('an unknown field named %j is called by its name', async (name, pointer, shown) => {
+  const { body } = await client.call('POST', '/movie-orders', { ...NEW_ORDER, [name]: 1 });
+  expect(String(body.detail).split(';')[0]).toBe(`${shown}: is not a known field`);
+  expect(body.errors).toMatchObject([{ pointer }]);
+});
+
+test('a field of a route without fields is answered with what to do', async () => {
+  const { body } = await client.call('POST', '/sandbox/certifications', { notifyUrl: receiver.url });
+  expect(body.detail).toBe('notifyUrl: is not known; this route takes no fields');
+});
+
+test('a path parameter that is too long is answered 414, and a malformed path 400', async () => {
+  const paths = [`/movie-orders/${'a'.repeat(301)}`, '/movie-orders/%z', `/auth/${'a'.repeat(301)}`];
+  const answers = await Promise.all(paths.map((path) => client.call('GET', path)));
+  expect(answers.map(({ status, body }) => [status, body.detail ?? body.error_description])).toEqual([
+    [414, 'the URL is too long'],
+    [400, 'the URL is malformed'],
+    [404, expect.any(String)],
   ]);
 });
 

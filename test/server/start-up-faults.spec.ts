@@ -66,6 +66,23 @@ describe('an address to listen on', () => {
   });
 });
 
+test('DATABASE_URL=postgres://… with the port of a MariaDB', async () => {
+  const version = '5.5.5-10.11.6-MariaDB';
+  const greeting = Buffer.concat([Buffer.from([10]), Buffer.from(version), Buffer.alloc(99 - version.length)]);
+  const server = createServer((socket) => {
+    socket
+      .on('error', () => undefined)
+      .resume()
+      .end(Buffer.from([greeting.length, 0, 0, 0, ...greeting]));
+  });
+  server.listen(0, '127.0.0.1');
+  await new Promise((listening) => server.once('listening', listening));
+  const url = `postgres://me@127.0.0.1:${(server.address() as AddressInfo).port}/usher`;
+  const fault = 'Received unexpected copyData message from backend.; correct DATABASE_URL';
+  expectOneLine(await usher({ ...KEYS, DATABASE_URL: url }, ['client', 'list']), `cannot open ${url}: ${fault}`);
+  server.close();
+});
+
 test('master keys without the key that encrypted the client secrets', async () => {
   const own = await createBackend();
   const keys = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;

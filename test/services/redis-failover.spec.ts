@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { failedStart, type ServerProcess, startServer, usherJson } from '../support/process.js';
 import { late, TestReceiver } from '../support/receiver.js';
 import { RedisPair, Sentinels } from '../support/redis-pair.js';
-import { basic, COMPLETION, NEW_ORDER, SHORT_TIMEOUT, SHORT_TIMES } from '../support/usher.js';
+import { basic, COMPLETION, NEW_ORDER, SHORT_TIMES } from '../support/usher.js';
 
 const ORDERS = 20;
 
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 /** An api and a worker process, and a client with a token. */
 async function startProcesses(queueUrl: string): Promise<void> {
-  settings = { ...SHORT_TIMES, ...SHORT_TIMEOUT, ...backend.settings, QUEUE_URL: queueUrl };
+  settings = { ...SHORT_TIMES, ...backend.settings, QUEUE_URL: queueUrl };
   running = await Promise.all(['api', 'worker'].map((role) => startServer({ ...settings, USHER_ROLE: role })));
   const create = ['client', 'create', '--name', 'A client', '--notify-url', receiver.url];
   const client = await usherJson<Record<string, string>>(settings, create);

@@ -46,16 +46,22 @@ export class OwnDatabase {
   }
 
   /** Holds a table so that others may read it but not write it. Returns what releases it. */
-  async lock(table: string): Promise<() => Promise<void>> {
+  lock(table: string): Promise<() => Promise<void>> {
+    return BACKEND === 'mariadb'
+      ? this.hold(`LOCK TABLES ${table} READ`)
+      : this.hold('BEGIN', `LOCK TABLE ${table} IN SHARE MODE`);
+  }
+
+  /** Runs the statements on a connection that stays open. Returns what closes it. */
+  async hold(...statements: string[]): Promise<() => Promise<void>> {
     if (BACKEND === 'mariadb') {
       const connection = await createConnection(this.url);
-      await connection.query(`LOCK TABLES ${table} READ`);
+      for (const statement of statements) await connection.query(statement);
       return () => connection.end();
     }
     const client = new pg.Client(this.url);
     await client.connect();
-    await client.query('BEGIN');
-    await client.query(`LOCK TABLE ${table} IN SHARE MODE`);
+    for (const statement of statements) await client.query(statement);
     return () => client.end();
   }
 

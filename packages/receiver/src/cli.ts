@@ -30,7 +30,7 @@ async function run([name = '--help', ...args]: string[]): Promise<string> {
 }
 
 const args = process.argv.slice(2);
-ignoreClosedOutput();
+ignoreClosedOutput('usher-receiver');
 run(args).then(
   (text) => process.stdout.write(text),
   (error: Error) => {

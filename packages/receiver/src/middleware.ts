@@ -22,8 +22,8 @@ export interface ExpressResponse {
 }
 
 /**
- * A middleware of Express that lets only genuine notifications pass and sets `request.notification`. Others get 401. Put it
- * before `express.json()`, or use `express.raw({ type: () => true })` on its route.
+ * A middleware of Express that lets only genuine notifications pass and sets `request.notification`. Others get 401. Put its
+ * route, or `express.raw({ type: () => true })` for its path, before `express.json()`.
  */
 export function expressReceiver(options: ReceiverOptions): ExpressMiddleware {
   return (request, response, next) => {

@@ -81,8 +81,8 @@ export interface IncomingRequest {
 }
 
 const ALREADY_PARSED =
-  'the body was already parsed, so its bytes are gone; put the receiver before express.json(), or keep the bytes: ' +
-  'express.raw({ type: "*/*" }), or rawBody: true in Nest';
+  'the body was already parsed, so its bytes are gone; in Express put the receiver, or express.raw({ type: "*/*" }) for its path, ' +
+  'before express.json(); in Nest set rawBody: true';
 
 /** @throws RefusedNotificationError if the body is too large */
 export async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

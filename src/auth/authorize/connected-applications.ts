@@ -3,6 +3,7 @@ import { type DataSource, type EntityManager, type FindOptionsWhere, In } from '
 import { AuditLog } from '../../audit/audit.module.js';
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { MAX_IDS } from '../../database/rows.js';
 import { inTransaction } from '../../database/sql.js';
 import type { Actor } from '../../values/actor.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
@@ -52,9 +53,6 @@ export class ConnectedApplications {
     this.accessTokens.forgetGrants((await end(manager, { ownerId })).grants);
   }
 }
-
-/** No database takes more than 65,535 parameters in a statement. */
-const MAX_IDS = 10_000;
 
 /** Deletes codes first: an exchange at the same moment either finds no code, or its grant is found here. */
 async function end(manager: EntityManager, holder: { ownerId: string; clientId?: string }) {

@@ -2,7 +2,6 @@ import {
   applyDecorators,
   type CanActivate,
   Controller,
-  createParamDecorator,
   type ExecutionContext,
   Inject,
   Injectable,
@@ -11,7 +10,13 @@ import {
 } from '@nestjs/common';
 import { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
-import { checkSingleHeaders, type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
+import {
+  checkSingleHeaders,
+  type HttpRequest,
+  type HttpResponse,
+  parameterFrom,
+  setHeaders,
+} from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { forbidden, KNOWN_QUERY, Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -44,9 +49,7 @@ export class BearerGuard implements CanActivate {
     const request = http.getRequest<BearerRequest>();
     checkSingleHeaders(request);
     try {
-      const token = bearerToken(request.headers.authorization);
-      if (token === null) throw tokenMissing(request.headers.authorization, this.paths.base);
-      const holder = await this.holderOf(token, request.ip ?? '');
+      const holder = await this.holderOf(request);
       if (holder.ownerId !== null && !knowsOwners(context)) throw ownerRefused();
       request.user = holder.client;
       request.resourceOwnerId = holder.ownerId;
@@ -58,11 +61,13 @@ export class BearerGuard implements CanActivate {
     }
   }
 
-  private async holderOf(token: string, address: string): Promise<TokenHolder> {
-    const holder = await this.tokens.holderOf(token);
+  private async holderOf({ headers: { authorization }, ip = '' }: BearerRequest): Promise<TokenHolder> {
+    const token = bearerToken(authorization);
+    const holder = token === null ? null : await this.tokens.holderOf(token);
     if (holder) return holder;
-    this.tokens.countInvalid(address);
-    throw invalidToken(token, this.options.environment);
+    // Without the header nothing was tried, so nothing counts.
+    if (authorization) this.tokens.countInvalid(ip);
+    throw token === null ? tokenMissing(authorization, this.paths.base) : invalidToken(token, this.options.environment);
   }
 }
 
@@ -104,7 +109,7 @@ export const ownerRefused = (): Problem => {
 };
 
 /** Injects the {@link Client} that {@link BearerGuard} or `BasicGuard` found. */
-export const CurrentClient = createParamDecorator((_: unknown, context: ExecutionContext): Client => {
+export const CurrentClient = parameterFrom((context): Client => {
   const { user } = context.switchToHttp().getRequest<BearerRequest>();
   if (!user) throw new Error('@CurrentClient() needs @UseGuards(BearerGuard) or @UseGuards(BasicGuard)');
   return user;
@@ -125,10 +130,9 @@ const markRoute: ParameterDecorator = (controller, method) => {
  * Injects the id of the resource owner for whom the client acts; null if it acts for itself. A route that has it must give an
  * owner's token only what belongs to this owner. A route without it answers such a token 403.
  */
-export const CurrentResourceOwner = createParamDecorator(
-  (_: unknown, context: ExecutionContext): string | null =>
-    context.switchToHttp().getRequest<BearerRequest>().resourceOwnerId ?? null,
-  [markRoute],
+export const CurrentResourceOwner = parameterFrom(
+  (context): string | null => context.switchToHttp().getRequest<BearerRequest>().resourceOwnerId ?? null,
+  markRoute,
 );
 
 /** Whose data a token gives access to: that of its client, or only what the client did for one resource owner. */
@@ -138,14 +142,21 @@ export interface Holder {
 }
 
 /** Injects the {@link Holder}. Like {@link CurrentResourceOwner} it opens a route to tokens of resource owners. */
-export const CurrentHolder = createParamDecorator(
-  (_: unknown, context: ExecutionContext): Holder => {
-    const { user, resourceOwnerId = null } = context.switchToHttp().getRequest<BearerRequest>();
-    if (!user) throw new Error('@CurrentHolder() needs @UseGuards(BearerGuard)');
-    return { clientId: user.id, ownerId: resourceOwnerId };
-  },
-  [markRoute],
-);
+export const CurrentHolder = parameterFrom((context): Holder => {
+  const { user, resourceOwnerId = null } = context.switchToHttp().getRequest<BearerRequest>();
+  if (!user) throw new Error('@CurrentHolder() needs @UseGuards(BearerGuard)');
+  return { clientId: user.id, ownerId: resourceOwnerId };
+}, markRoute);
+
+/**
+ * The condition on the rows of a client and of a resource owner; null means all. Undefined is refused, because a `DataSource`
+ * can leave it out of a `where`, which then also finds the rows of others.
+ */
+export function heldBy({ clientId, ownerId }: { clientId: string | null; ownerId: string | null }) {
+  if (clientId === undefined || ownerId === undefined)
+    throw new TypeError('the client or the resource owner is undefined');
+  return { ...(clientId !== null && { clientId }), ...(ownerId !== null && { ownerId }) };
+}
 
 /** A controller whose routes need a client's access token, and whose errors are problems. */
 export const ClientController = (path: string): ClassDecorator =>

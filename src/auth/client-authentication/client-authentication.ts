@@ -120,13 +120,13 @@ export class ClientAuthentication {
     }
   }
 
+  /** Failures count by the decoded client id, so that different encodings of one id count together. */
   private async identify(request: OAuthRequest, { internal }: OAuthRouteOptions, isFresh = false): Promise<void> {
     checkSingleHeaders(request);
     const credentials = parseBasicHeader(request.headers.authorization);
-    // The decoded client id, so that different encodings of one id count together.
     const claimedId = credentials.at(-1)?.id;
-    if (claimedId === undefined) throw invalidClient(request, credentials);
     const group = addressGroup(request.ip ?? '');
+    if (claimedId === undefined) throw this.refused(request, limitKey(group), credentials);
     const check = async (): Promise<Caller | null> =>
       internal && hasCredentials(credentials, this.options.internal)
         ? INTERNAL
@@ -148,6 +148,12 @@ export class ClientAuthentication {
     // Only an existing client id goes into the log: any other text may be a secret typed into the wrong field.
     const claimed = await this.clients.find(claimedId);
     if (claimed) request.claimedClient = claimed.id;
+    return this.refused(request, group, credentials);
+  }
+
+  /** A header that cannot be read counts like a wrong secret. Without the header nothing was tried, so nothing counts. */
+  private refused(request: OAuthRequest, group: LimitKey, credentials: BasicCredentials[]): OAuthError {
+    if (!request.headers.authorization) return invalidClient(request, credentials);
     const wait = this.failuresOfAddress.count(group);
     return wait > 0 ? slowDown(wait) : invalidClient(request, credentials);
   }

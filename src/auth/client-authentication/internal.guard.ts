@@ -40,22 +40,30 @@ export class FixedCredentials {
     };
     this.failures = new Counter({
       name: 'usher_authentication_failures_total',
-      help: 'Requests to /ops (operator) and /internal (internal) with wrong credentials or refused after too many of them.',
+      help: 'Requests to /ops (operator, or metrics with METRICS_USER) and /internal (internal) with wrong credentials or refused after too many of them.',
       labelNames: ['credential'],
       registers: [registry],
     });
-    for (const credential of ['operator', 'internal']) this.failures.inc({ credential }, 0);
+    for (const credential of ['operator', 'metrics', 'internal']) this.failures.inc({ credential }, 0);
   }
 
-  /** Remembers the actor of the request. Throws a `Problem`: 401, or 429 after too many failures. */
-  async check(request: HttpRequest, holder: Holder, expected: Credentials | null): Promise<void> {
+  /**
+   * Remembers the actor of the request. Throws a `Problem`: 401, or 429 after too many failures. `credential`: the
+   * label of a failure in the metrics.
+   */
+  async check(
+    request: HttpRequest,
+    holder: Holder,
+    expected: Credentials | null,
+    credential: Holder | 'metrics' = holder,
+  ): Promise<void> {
     checkSingleHeaders(request);
     const { authorization } = request.headers;
     // A browser asks for the password only after a 401, so a request without any is no guess.
     if (authorization === undefined) throw refusal(holder);
     const address = addressOf(request);
     const count = (isBlocked: boolean): void => {
-      this.failures.inc({ credential: holder });
+      this.failures.inc({ credential });
       this.counts.count({ action: `${holder}.authentication-failed`, subject: null, address, isBlocked });
     };
     const isRight = await this.limits[holder].run(

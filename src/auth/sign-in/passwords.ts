@@ -31,10 +31,11 @@ export interface Guesser {
 /** Hashes and checks passwords, one at a time, because a hash takes a processor for tens of milliseconds. */
 export class Passwords {
   private isRunning = false;
-  /** In the order of their priority. */
   private readonly known: Turns = new Map();
   private readonly accounts: Turns = new Map();
   private readonly networks: Turns = new Map();
+  /** They take turns as well, so that none of them can lock out another one. */
+  private readonly queues = new Set([this.known, this.accounts, this.networks]);
   private isResting = false;
 
   private readonly maxWaitMs: number;
@@ -56,8 +57,8 @@ export class Passwords {
   }
 
   /**
-   * `hash` is null if there is no account. A right password does not wait for those of other accounts. A wrong one waits for
-   * the turn of its network, with or without an account, so that the time does not show whether there is one.
+   * `hash` is null if there is no account. A wrong password is answered in the turn of its network, with or without an account,
+   * so that the time does not show whether there is one. A right one is answered in the turn of its account, if that comes first.
    */
   async isRight(password: string, hash: string | null, { network, isKnown }: Guesser): Promise<boolean> {
     if ([...password].length > MAX_PASSWORD_LENGTH) return false;
@@ -65,15 +66,22 @@ export class Passwords {
     if (hash === null) return this.inTurn(this.networks, network, check(DUMMY));
     if (isKnown) return this.inTurn(this.known, hash, check(hash));
     if (!this.isRunning && !this.isResting) return this.inTurn(this.networks, network, check(hash));
-    const turn = this.inTurn(this.networks, network, check(DUMMY));
-    turn.catch(() => undefined);
-    return (await this.inTurn(this.accounts, hash, check(hash))) || turn;
+    let answer: boolean | undefined;
+    const ofNetwork = this.inTurn(this.networks, network, async () => (answer = await check(hash)()));
+    const ofAccount = this.inTurn(this.accounts, hash, async () => answer ?? check(hash)());
+    const rightOfAccount = ofAccount.then(
+      (isRight) => isRight || ofNetwork,
+      () => ofNetwork,
+    );
+    return Promise.race([ofNetwork, rightOfAccount]);
   }
 
   private async inTurn<T>(turns: Turns, key: string, work: () => Promise<T>): Promise<T> {
     const isStranger = turns === this.networks;
     if (this.isRunning || (isStranger && this.isResting)) await this.wait(turns, key);
     this.isRunning = true;
+    this.queues.delete(turns);
+    this.queues.add(turns);
     const startedAt = this.clock.now();
     try {
       return await work();
@@ -108,8 +116,8 @@ export class Passwords {
   }
 
   private next(): (() => void) | undefined {
-    for (const turns of [this.known, this.accounts, ...(this.isResting ? [] : [this.networks])])
-      for (const [key, waiting] of turns) {
+    for (const turns of this.queues)
+      for (const [key, waiting] of turns === this.networks && this.isResting ? [] : turns) {
         const [next] = waiting;
         turns.delete(key);
         if (!next) continue;

@@ -15,6 +15,8 @@ import { UsherNamedModule } from '../../telemetry/usher-named.js';
 const GUESSES = { count: 10, seconds: 3_600 };
 /** The limit after {@link GUESSES}. */
 const SLOW_GUESSES = { count: 1, seconds: 60 };
+/** Wrong passwords for an account from one browser that it knows. Further ones count together for all browsers that it knows. */
+const KNOWN_GUESSES = { count: 3, seconds: 3_600 };
 /** Of an IPv6 address: a /48, which one customer can have. */
 const NETWORK_GROUPS = 3;
 
@@ -28,11 +30,13 @@ export interface SignInAttempt {
 }
 
 /**
- * Limits wrong passwords per name and network, per account, and per network over all names. A browser that has signed in to the
- * account before has a limit of its own, so that nobody else can lock it out.
+ * Limits wrong passwords per name and network, per account, and per network over all names. Browsers that have signed in to the
+ * account before have a limit of their own. A few tries of each do not depend on the others, so that nobody else can lock it
+ * out, not even with a stolen cookie.
  */
 export class SignInLimit {
   constructor(
+    private readonly perKnown: FailureLimit,
     private readonly perName: FailureLimit,
     private readonly perAccount: FailureLimit,
     private readonly perNetwork: Limiter,
@@ -56,7 +60,10 @@ export class SignInLimit {
       if (!isRight && wait > 0) throw refusal(wait);
       return isRight;
     };
-    const isRight = await this.perName.run(known ?? `${network} ${name}`, known ? checkIt : guess, refusal);
+    const isRight =
+      known === null
+        ? await this.perName.run(`${network} ${name}`, guess, refusal)
+        : await this.perKnown.run(known, checkIt, refusal, `known ${name}`);
     this.ended(isRight ? 'success' : 'failure', attempt);
     return isRight;
   }
@@ -88,8 +95,10 @@ export class SignInLimits {
       registers: [this.registry],
     });
     for (const result of ['success', 'failure', 'blocked']) signIns.inc({ result }, 0);
+    const perName = this.limits.failureLimit(limit);
     return new SignInLimit(
-      this.limits.failureLimit(limit),
+      this.limits.failureLimit(`${limit}-known`, KNOWN_GUESSES, perName),
+      perName,
       this.limits.failureLimit(`${limit}-account`, GUESSES, this.limits.failureLimit(`${limit}-slow`, SLOW_GUESSES)),
       this.limits.addressLimiter(`${limit}-address`),
       (result, { subject, request }) => {

@@ -9,7 +9,7 @@ export const TOKEN_GRANTS: readonly GrantType[] = GRANT_TYPES;
 export const REFRESH_GRANTS: readonly GrantType[] = ['refresh_token'];
 
 /** The parameters that a grant needs beside grant_type. */
-const NEEDED: ReadonlyMap<string, string[]> = new Map(
+const NEEDED: ReadonlyMap<unknown, string[]> = new Map(
   Object.entries(GRANT_REQUESTS).map(([grantType, { shape }]) => [
     grantType,
     Object.entries<z.ZodType>(shape).flatMap(([name, schema]) =>
@@ -25,7 +25,7 @@ const NEEDED: ReadonlyMap<string, string[]> = new Map(
 export function grantTypeOf(body: Parameters, clientId: string, accepted: readonly GrantType[]): GrantType {
   const given = body.grant_type;
   const likely = accepted.length === 1 && textFault(body, 'grant_type') !== null ? accepted[0] : given;
-  const needed = NEEDED.get(String(likely)) ?? [];
+  const needed = NEEDED.get(likely) ?? [];
   refuse([...credentialFaults(body, clientId), ...textFaults(body, ['grant_type', ...needed])]);
   const grantType = accepted.find((one) => one === given);
   if (!grantType) throw unsupported(given, accepted);
@@ -71,14 +71,12 @@ export function checkScope(body: Parameters): void {
 
 /** The Basic header identifies the client. The body may repeat the same client_id but must not carry a secret. */
 function credentialFaults(body: Parameters, clientId: string): string[] {
-  const hasSecret = isGiven(body.client_secret) || isGiven(body.client_assertion);
-  const isOther = isGiven(body.client_id) && body.client_id !== clientId;
-  return [
-    ...(hasSecret
-      ? ['send the client credentials in the Authorization header only (client_secret_basic), not in the body']
-      : []),
-    ...(isOther ? ['client_id differs from the Authorization header'] : []),
-  ];
+  const faults: string[] = [];
+  if (isGiven(body.client_secret) || isGiven(body.client_assertion))
+    faults.push('send the client credentials in the Authorization header only (client_secret_basic), not in the body');
+  if (isGiven(body.client_id) && body.client_id !== clientId)
+    faults.push('client_id differs from the Authorization header');
+  return faults;
 }
 
 /** RFC 6749 §3.2: an empty parameter counts as omitted. So does null, which serializers write for an unset field. */

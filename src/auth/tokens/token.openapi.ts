@@ -72,7 +72,11 @@ export const TOKEN_OPERATIONS = operations('Tokens', TokenController, {
     summary: 'Revoke a token',
     description: 'RFC 7009. Revoking a refresh token also revokes its access tokens.',
     body: { schema: TokenStatusRequest, example: { token: TOKENS.access_token } },
-    answers: { 200: answer('The token is no longer valid. The response for an unknown token is the same.') },
+    answers: {
+      200: answer(
+        'The token is no longer valid. The response is the same for an unknown token, or one of another client, which stays valid.',
+      ),
+    },
     failures: [() => tokenOf({}, CLIENT)],
   },
   introspect: {

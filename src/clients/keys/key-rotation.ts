@@ -1,80 +1,28 @@
-import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
-import { conflict, type Problem } from '../../http/problem.js';
+import { conflict, nullForProblem, type Problem } from '../../http/problem.js';
 import { ClientSecret, LEAKED } from '../client.entity.js';
-import { KeyRing, Vault } from '../secrets/vault.js';
+import { Vault } from '../secrets/vault.js';
+import { couldNotOpen, KEY_FILE, keyUsage, KILLED_STAYS_LISTED } from './key-check.js';
 import type { KeyFile } from './key-file.js';
-import { ProcessList } from './processes.js';
-import { StartUpError } from '../../values/start-up-error.js';
+import { type NotEncrypting, ProcessList } from './processes.js';
 
-/** Counts the client secrets that each master key encrypts, by key id. */
-async function keyUsage(manager: EntityManager): Promise<Map<string, number>> {
-  const rows = await manager
-    .createQueryBuilder(ClientSecret, 'secret')
-    .select('secret.keyId', 'id')
-    .addSelect('COUNT(*)', 'count')
-    .groupBy('secret.keyId')
-    .getRawMany<{ id: string; count: string | number }>();
-  return new Map(rows.map(({ id, count }) => [id, Number(count)]));
-}
-
-const MAX_SAMPLES = 10;
-
-/** Stops the start-up if a master key is missing or changed: clients could neither authenticate nor be notified. */
-@Injectable()
-export class KeyCheck implements OnModuleInit {
-  constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly keys: KeyRing,
-    private readonly vault: Vault,
-  ) {}
-
-  async onModuleInit(): Promise<void> {
-    const fault = await this.fault();
-    if (fault !== null) throw new StartUpError(fault);
-  }
-
-  /** Why no secret of a master key can be opened. Null if at least one can: a damaged row concerns only its client. */
-  async fault(): Promise<string | null> {
-    const { manager } = this.dataSource;
-    for (const [keyId, count] of await keyUsage(manager)) {
-      const samples = await manager.find(ClientSecret, { where: { keyId }, take: MAX_SAMPLES });
-      if (samples.length > 0 && !samples.some((one) => this.canOpen(one))) return this.described(keyId, count);
-    }
-    return null;
-  }
-
-  private canOpen(secret: ClientSecret): boolean {
-    try {
-      return this.vault.open(secret, secret.clientId).length > 0;
-    } catch {
-      return false;
-    }
-  }
-
-  private described(keyId: string, count: number): string {
-    const { place } = this.keys;
-    const why = this.keys.find(keyId) ? `which differs in ${place}` : `which is missing from ${place}`;
-    return `${count} client secret(s) are encrypted with master key "${keyId}", ${why}; put that key back after the first key`;
-  }
-}
-
-/** Injects the {@link KeyFile}, or null if the keys are in the settings. */
-export const KEY_FILE = Symbol('KeyFile');
-
-export interface KeyRotationResult {
+/** With the running processes that do not encrypt with the key now, or may not. Those without it cannot open these secrets. */
+export interface KeyRotationResult extends NotEncrypting {
   rotated: number;
   total: number;
   /** The key that encrypts now. */
   keyId: string;
   /** Number of secrets still encrypted with another key: a process without the new key created them meanwhile. */
   remaining: number;
-  /** The running processes that cannot open these secrets: they lack the key, or do not report their keys. */
-  lacking: string[];
+  /** Ids of the clients with a secret that cannot be opened. It stays as it is. */
+  unreadable: string[];
   place: 'file' | 'setting';
+  /** Whether this process has other keys. */
+  hasOtherKeys: boolean;
 }
 
 const PAGE_SIZE = 100;
@@ -97,35 +45,55 @@ export class KeyRotation {
   ): Promise<KeyRotationResult> {
     if (this.keyFile) await this.addKey(this.keyFile);
     const keyId = this.vault.keys.encryptionKey().id;
-    const forced = await this.lacking(keyId);
-    if (forced.length > 0 && !force) throw processesLack(keyId, this.vault.keys.place, forced);
-    const rotated = await this.encryptAll(keyId, onProgress);
+    const { lacking, unknown } = await this.notEncryptingWith(keyId);
+    const forced = [...lacking, ...unknown];
+    if (forced.length > 0 && !force) throw processesLack(keyId, this.vault.keys.place, { lacking, unknown });
+    const { rotated, unreadable } = await this.encryptAll(keyId, onProgress);
     if (this.keyFile) await this.removeUnused(this.keyFile);
     const usage = await keyUsage(this.dataSource.manager);
     const total = sum(usage);
-    const detail = { rotated, total, ...(forced.length > 0 && { forced: forced.join('; ') }) };
+    const detail = {
+      rotated,
+      total,
+      unreadable: unreadable.length,
+      ...(forced.length > 0 && { forced: forced.join('; ') }),
+    };
     await this.audit.record({ action: 'keys.rotated', subject: `key:${keyId}`, detail });
-    const remaining = total - (usage.get(keyId) ?? 0);
+    const remaining = Math.max(total - (usage.get(keyId) ?? 0) - unreadable.length, 0);
     // Asked again, because a process may have started meanwhile.
-    const lacking = await this.lacking(keyId);
-    return { rotated, total, keyId, remaining, lacking, place: this.keyFile ? 'file' : 'setting' };
+    const processes = await this.notEncryptingWith(keyId);
+    const hasOtherKeys = this.vault.keys.ids.length > 1;
+    const place = this.keyFile ? 'file' : 'setting';
+    return {
+      rotated,
+      total,
+      keyId,
+      remaining,
+      unreadable: [...new Set(unreadable)],
+      ...processes,
+      place,
+      hasOtherKeys,
+    };
   }
 
   /** A process that has a key file reads it again when it meets a new key. */
-  private async lacking(keyId: string): Promise<string[]> {
-    return this.keyFile ? [] : this.processes.without(keyId);
+  private async notEncryptingWith(keyId: string): Promise<NotEncrypting> {
+    return this.keyFile ? { lacking: [], unknown: [], notFirst: [] } : this.processes.notEncryptingWith(keyId);
   }
 
-  private async encryptAll(keyId: string, onProgress: (done: number, total: number) => void): Promise<number> {
+  /** `unreadable` are the client ids of the secrets that cannot be opened. */
+  private async encryptAll(keyId: string, onProgress: (done: number, total: number) => void) {
     const outdated = await this.dataSource.manager.countBy(ClientSecret, { keyId: Not(keyId) });
     let rotated = 0;
+    const unreadable: string[] = [];
     for (let after: string | undefined = ''; after !== undefined;) {
       const page = await this.encryptPage(keyId, after);
       rotated += page.rotated;
+      unreadable.push(...page.unreadable);
       onProgress(rotated, Math.max(rotated, outdated));
       after = page.lastId;
     }
-    return rotated;
+    return { rotated, unreadable };
   }
 
   /** Adds a key. If an interrupted rotation left two keys, completes that rotation instead. */
@@ -148,8 +116,13 @@ export class KeyRotation {
         take: PAGE_SIZE,
       });
       let rotated = 0;
-      for (const secret of page) rotated += await this.encryptAgain(manager, secret);
-      return { rotated, lastId: page.at(-1)?.id };
+      const unreadable: string[] = [];
+      for (const secret of page) {
+        const encrypted = await this.encryptAgain(manager, secret).catch(nullForProblem);
+        if (encrypted === null) unreadable.push(secret.clientId);
+        else rotated += encrypted;
+      }
+      return { rotated, unreadable, lastId: page.at(-1)?.id };
     });
   }
 
@@ -163,10 +136,14 @@ export class KeyRotation {
   }
 }
 
-const processesLack = (keyId: string, place: string, lacking: string[]): Problem =>
-  conflict(
-    `these processes run and could not open secrets of master key "${keyId}": ${lacking.join(', ')}; add "${keyId}" to ` +
-      `${place} of each and restart it. One that was killed is listed for 150 s. --force rotates all the same`,
-  );
+function processesLack(keyId: string, place: string, { lacking, unknown }: Omit<NotEncrypting, 'notFirst'>): Problem {
+  const faults = [
+    lacking.length > 0 && `${couldNotOpen(keyId, lacking)}; add "${keyId}" to ${place} of each and restart it`,
+    unknown.length > 0 &&
+      `whether these processes have master key "${keyId}" is not known: ${unknown.join(', ')}; upgrade each, or see that ` +
+        `${place} of each has it`,
+  ].filter(Boolean);
+  return conflict(`${faults.join('. ')}. ${KILLED_STAYS_LISTED}. --force rotates all the same`);
+}
 
 const sum = (usage: Map<string, number>): number => [...usage.values()].reduce((total, count) => total + count, 0);

@@ -27,6 +27,9 @@ const NAME_LENGTH = 255;
 
 export type ListedProcess = ServiceProcess & { isAlive: boolean };
 
+/** Names of processes that do not report their keys, lack a master key, or have another key in front of it. */
+export type NotEncrypting = Record<'unknown' | 'lacking' | 'notFirst', string[]>;
+
 /** Which processes run, and which master keys each has. Each one writes its row once a minute. */
 @Injectable()
 export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -69,12 +72,15 @@ export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShu
     return rows.map((row) => ({ ...row, isAlive: row.seenAt > now - ALIVE_MS }));
   }
 
-  /** The running processes that do not report this master key. */
-  async without(keyId: string): Promise<string[]> {
-    const lacking = (await this.read()).filter(({ isAlive, keyIds }) => isAlive && !keyIds?.includes(keyId));
-    return lacking.map(({ name, version, keyIds }) =>
-      keyIds ? `${name} (it has ${keyIds.join(', ')})` : `${name} (version ${version} does not report its keys)`,
-    );
+  /** The running processes that do not encrypt with this master key, or may not. */
+  async notEncryptingWith(keyId: string): Promise<NotEncrypting> {
+    const found: NotEncrypting = { lacking: [], unknown: [], notFirst: [] };
+    for (const { name, version, isAlive, keyIds } of await this.read()) {
+      if (!isAlive || keyIds?.[0] === keyId) continue;
+      if (!keyIds) found.unknown.push(`${name} (version ${version} does not report its keys)`);
+      else found[keyIds.includes(keyId) ? 'notFirst' : 'lacking'].push(`${name} (it has ${keyIds.join(', ')})`);
+    }
+    return found;
   }
 
   /** If it fails, it is tried again only at the next beat. */

@@ -11,7 +11,7 @@ import {
   startPGlite,
   UnusableFolderError,
 } from './folder/data-folder.js';
-import { close, FolderLock, listen } from './folder/folder-lock.js';
+import { close, FolderLock, listen, type LockPeer } from './folder/folder-lock.js';
 import { Multiplexer } from './session/multiplexer.js';
 
 export class FolderInUseError extends StartUpError {
@@ -27,30 +27,35 @@ export class FolderInUseError extends StartUpError {
 /** Every setting is given, so that the environment's PG* variables cannot redirect a connection. */
 const BASE_OPTIONS = { user: 'postgres', database: 'postgres', port: 5432, ssl: false } as const;
 
-type Log = (message: string) => void;
+/** How long a command that runs the database waits for the commands beside it. */
+export const GUESTS_LIMIT_MS = 10_000;
+
+export interface OpenOptions {
+  /** Gets a line about what takes time. */
+  log?: (message: string) => void;
+  /** How long `close()` of the owner lets guests finish; default 0. */
+  guestsLimitMs?: number;
+}
 
 export interface EmbeddedPostgres {
   /** 'owner' runs PGlite in this process; 'guest' uses the process that does. */
   readonly role: 'owner' | 'guest';
   /** Options for pg.Pool and pg.Client, and for TypeORM's `extra`. */
   readonly connection: typeof BASE_OPTIONS & ({ readonly stream: () => Duplex } | { readonly host: string });
-  /** Ends every connection. The owner also disconnects its guests, closes PGlite and releases the folder. */
+  /** Ends every connection. The owner also disconnects the guests that are left, closes PGlite and releases the folder. */
   close(): Promise<void>;
 }
 
-/**
- * 'own' runs the database here or throws FolderInUseError; 'join' uses the process that already runs it, if any. `log` gets a
- * line about what takes time.
- */
+/** 'own' runs the database here or throws FolderInUseError; 'join' uses the process that already runs it, if any. */
 export async function openEmbeddedPostgres(
   folder: string,
   mode: 'own' | 'join',
-  log: Log = () => undefined,
+  options: OpenOptions = {},
 ): Promise<EmbeddedPostgres> {
   const path = await prepareFolder(folder);
   const sockets = await openSocketFolder(path);
   try {
-    return await open(path, sockets, mode, log);
+    return await open(path, sockets, mode, options);
   } catch (error) {
     await sockets.close();
     const { code, syscall } = error as NodeJS.ErrnoException;
@@ -59,34 +64,45 @@ export async function openEmbeddedPostgres(
   }
 }
 
-async function open(folder: string, sockets: SocketFolder, mode: 'own' | 'join', log: Log): Promise<EmbeddedPostgres> {
+async function open(
+  folder: string,
+  sockets: SocketFolder,
+  mode: 'own' | 'join',
+  options: OpenOptions,
+): Promise<EmbeddedPostgres> {
   for (;;) {
     const lock = await FolderLock.acquire(sockets.path);
-    if (lock instanceof FolderLock) return openAsOwner(folder, sockets, lock, log);
-    try {
-      if (mode === 'join' && (await lock.isServing()))
-        return {
-          role: 'guest',
-          connection: { ...BASE_OPTIONS, host: sockets.path },
-          close: once(() => sockets.close()),
-        };
-      if (mode === 'own' || !lock.isClosed) throw new FolderInUseError(folder, lock.pid);
-    } finally {
-      lock.close();
-    }
+    if (lock instanceof FolderLock) return openAsOwner(folder, sockets, lock, options);
+    if (mode === 'join' && (await lock.isServing())) return guest(sockets, lock);
+    const isInUse = mode === 'own' || !lock.isClosed;
+    lock.close();
+    if (isInUse) throw new FolderInUseError(folder, lock.pid);
   }
+}
+
+/** It keeps its connection to the lock, so that the owner can wait for it. */
+function guest(sockets: SocketFolder, lock: LockPeer): EmbeddedPostgres {
+  lock.unref();
+  return {
+    role: 'guest',
+    connection: { ...BASE_OPTIONS, host: sockets.path },
+    close: once(() => {
+      lock.close();
+      return sockets.close();
+    }),
+  };
 }
 
 async function openAsOwner(
   folder: string,
   sockets: SocketFolder,
   lock: FolderLock,
-  log: Log,
+  { log = () => undefined, guestsLimitMs = 0 }: OpenOptions,
 ): Promise<EmbeddedPostgres> {
   let db: PGlite | undefined;
   try {
     db = await startPGlite(folder, log);
-    return await serve(db, sockets, lock);
+    return await serve(db, sockets, lock, guestsLimitMs);
   } catch (error) {
     await db?.close();
     await lock.release();
@@ -94,7 +110,12 @@ async function openAsOwner(
   }
 }
 
-async function serve(db: PGlite, sockets: SocketFolder, lock: FolderLock): Promise<EmbeddedPostgres> {
+async function serve(
+  db: PGlite,
+  sockets: SocketFolder,
+  lock: FolderLock,
+  guestsLimitMs: number,
+): Promise<EmbeddedPostgres> {
   const multiplexer = await Multiplexer.over(db);
   const server = createServer((socket) => multiplexer.attach(socket));
   const path = join(sockets.path, '.s.PGSQL.5432');
@@ -106,6 +127,7 @@ async function serve(db: PGlite, sockets: SocketFolder, lock: FolderLock): Promi
     role: 'owner',
     connection: { ...BASE_OPTIONS, stream: () => multiplexer.createStream() },
     close: once(async () => {
+      if (guestsLimitMs > 0) await lock.awaitGuests(guestsLimitMs);
       const serverClosed = close(server);
       await multiplexer.close();
       try {

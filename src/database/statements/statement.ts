@@ -107,7 +107,8 @@ export const endsWithNext = ({ queryRunner }: EntityManager): boolean =>
 /**
  * Runs statements of a transaction in their order, as {@link runStatement} does. A transaction of Usher's own needs one round
  * trip for all of them. If one fails, those after it change nothing. `last`: these are the last ones; Usher's own transaction
- * is committed. On Postgres, last ones of which the first has a number of rows are {@link combined}.
+ * is committed. On Postgres, last ones of which the first has a number of rows are {@link combined}. The results of checks are left
+ * out.
  */
 export async function runTogether(
   on: DataSource | EntityManager,
@@ -132,7 +133,6 @@ export async function runTogether(
     if (ends) Object.assign(ends, { begin: null, isCommitted: last });
     if (refusals.get(dataSource.driver)?.text === whole.text) refusals.delete(dataSource.driver);
     let position = first.length;
-    // The result of a check itself says nothing.
     return checked.map(({ length }) => (length > 0 && results[(position += length) - length]) || NO_RESULT);
   } catch (error) {
     noteFailure(dataSource, whole, error);

@@ -9,6 +9,8 @@ import { PageProblem } from './page.js';
 const TOKEN_LENGTH = 43;
 /** A token, or one that is sealed. */
 const VALUE = /^[\w.-]{43,130}$/;
+/** Nothing may follow: with any other text the limits and the memory of sent forms would take it for another one. */
+const SEALED = /^((\d+)\.\w+)\.([\w-]+)$/;
 /** How long a form is valid before the sign-in. */
 const MAX_AGE_MS = 3_600_000;
 
@@ -78,9 +80,9 @@ export function seal(token: string, purpose: string) {
 
 /** Whether `sealed` was made by {@link seal} for this token and purpose within `maxAgeMs`, by default an hour. */
 export function isSealed(token: string, purpose: string, sealed: unknown, maxAgeMs = MAX_AGE_MS) {
-  const [time = '', nonce = '', mac = ''] = typeof sealed === 'string' ? sealed.split('.') : [];
+  const [, message = '', time, mac = ''] = typeof sealed === 'string' ? (SEALED.exec(sealed) ?? []) : [];
   const age = Math.abs(Date.now() - Number(time));
-  return age < maxAgeMs && isSameText(mac, macOf(token, purpose, `${time}.${nonce}`));
+  return age < maxAgeMs && isSameText(mac, macOf(token, purpose, message));
 }
 
 /** Protects forms against requests that other sites make a browser send (CSRF), also before anybody has signed in. */

@@ -119,7 +119,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
       </div>
       ${isUnsorted && notice('warning', TOO_LONG)}
       ${(rows.length > 0 || !isCut) && table(columns, rows, nothing[isFirst ? 0 : 1], head)}
-      ${isCut && next && notice('warning', cutAt(next))}
+      ${isCut && next && notice('warning', cutAt(next, isUnsorted ? null : order))}
       ${pager(href, after, trail.split(' ').filter(Boolean), next, isCut)} ${await list.under?.(visit, filter, rows)}`;
   }
 
@@ -186,10 +186,13 @@ const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>) =>
 
 const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sorted by this column. Give a narrower filter.`;
 
-/** Where a condition has no index, a search ends after a bounded number of rows. `next`: an id, which begins with its time. */
-const cutAt = (next: string) =>
-  html`The search stopped at ${time(timeOfId(next))}. Older rows may match; continue with “Search further”, or give a
-  narrower filter.`;
+/**
+ * Where a condition has no index, a search ends after a bounded number of rows. `next`: an id, which begins with its time
+ * of creation; only the list's own order is by that time.
+ */
+const cutAt = (next: string, order: Order | null) =>
+  html`The search stopped ${order ? 'after many rows' : html`at ${time(timeOfId(next))}`}.
+  ${order ? 'Further' : 'Older'} rows may match; continue with “Search further”, or give a narrower filter.`;
 
 function counted(noun: string, count: Count | null) {
   if (count === null) return `${noun}s`;

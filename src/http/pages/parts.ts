@@ -97,6 +97,8 @@ export interface Column<Row> {
   number?: Reading<Row, Content>;
   /** The value is a time, as {@link time} takes it. */
   time?: Reading<Row, number | string | null>;
+  /** The CSV file has it, and the table does not. */
+  isOnlyInFile?: boolean;
 }
 
 /** The columns of a table by their names. A function is only a cell and has no value; a name is that of a field. */
@@ -109,12 +111,14 @@ export interface WholeColumn<Row> {
   value?: (row: Row) => string | number | null;
   isNumber?: boolean;
   isTime?: boolean;
+  isOnlyInFile?: boolean | undefined;
 }
 
 export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
   Object.entries(columns).map(([name, column]) => {
     if (typeof column === 'function') return { name, cell: column };
-    const { value, cell, number, time: at } = typeof column === 'string' ? { value: column } : (column as Column<Row>);
+    const whole = (typeof column === 'string' ? { value: column } : column) as Column<Row>;
+    const { value, cell, number, time: at, isOnlyInFile } = whole;
     const read = readerOf<Row>(value ?? at ?? number);
     const shown = number ? readerOf<Row>(number) : read;
     return {
@@ -126,6 +130,7 @@ export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
       },
       isNumber: number !== undefined,
       isTime: at !== undefined,
+      isOnlyInFile,
     };
   });
 
@@ -144,7 +149,8 @@ export function table<Row>(
   head: (column: WholeColumn<Row>) => { content: Shown; order?: Shown } = ({ name }) => ({ content: name }),
 ) {
   if (rows.length === 0) return emptyState(nothing);
-  const shown = wholeColumns(columns).map((column) => ({
+  const inTable = wholeColumns(columns).filter(({ isOnlyInFile }) => !isOnlyInFile);
+  const shown = inTable.map((column) => ({
     ...column,
     ...head(column),
     numeric: column.isNumber && html` class="n"`,

@@ -231,7 +231,7 @@ const seenIn = (parts: FormPart[]) =>
 export const addressOf = (path: string, name: string, { at = name }: Action) => (at === '' ? path : `${path}/${at}`);
 
 const SENT_BEFORE =
-  'this form was sent before and may still be running; see below what it has done; if you did not see a new secret, replace it';
+  'this form was sent before and may still be running; see below what it has done; if you did not see a new secret, issue or replace it';
 
 /** What a person can correct in a form. Everything else is an error of its own page. */
 const CORRECTABLE = [400, 409, 422, 429];

@@ -29,7 +29,6 @@ import { type Actor, fitting } from '../../values/actor.js';
 import { orderIdOf } from '../../values/identifier.js';
 import { Counter } from 'prom-client';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
-import { StartUpError } from '../../values/start-up-error.js';
 import { LogLine } from '../../values/log-line.js';
 
 interface OrderFields {
@@ -57,18 +56,15 @@ export class OrderEvents implements OnApplicationBootstrap {
     this.count = { created: counter('created'), completed: counter('completed') };
   }
 
-  /** Start-up fails without a listener, because no notification would be sent. */
   onApplicationBootstrap(): void {
-    this.emitter.subscribe();
-    if (this.emitter.listenerCount(OrderCompleted.NAME) === 0) {
-      throw new StartUpError(`no listener for ${OrderCompleted.NAME}; import WebhookModule together with OrdersModule`);
-    }
+    this.emitter.checkCompletionListener();
     this.mayShareTransaction = this.emitter.mayShareTransaction(OrderCompleted.NAME);
   }
 
-  /** Emits {@link OrderCompleted} and waits for the listeners. Rejects if one of them rejects. */
-  async completed(event: OrderCompleted): Promise<void> {
-    await this.emitter.emitAndWait(OrderCompleted.NAME, event);
+  /** Emits {@link OrderCompleted} and waits for the listeners, as in {@link UsherEmitter.emitAndWait}. */
+  async completed(event: OrderCompleted, sharing: 'first' | 'last'): Promise<void> {
+    this.emitter.checkCompletionListener();
+    await this.emitter.emitAndWait(OrderCompleted.NAME, event, sharing);
     const { order, clientId, manager, requestId } = event;
     this.record('completed', manager, { reference: order.key, client: clientId, requestId });
   }
@@ -131,7 +127,7 @@ export class OrderCompletions {
     return this.events.mayShareTransaction && !isTracing();
   }
 
-  /** A caller's transaction gets no savepoint, to save two round trips. A listener must not hide a deadlock there. */
+  /** A caller's transaction gets no savepoint: a rollback to it would also undo what the caller does at the same time. */
   private async completeOne(manager: EntityManager, request: CompletionRequest, isOwn: boolean): Promise<MovieOrder> {
     const { set, release } = isOwn ? dialectOf(manager).savepoint : { set: [], release: [] };
     const [found] = await lockOrders(manager, [orderIdOf(request.key) ?? ''], 'wait', set);
@@ -140,9 +136,9 @@ export class OrderCompletions {
     const effect = effectOfCompletion(order.status);
     if (effect === 'conflict') throw conflict(`the order is ${order.status}`);
     if (effect === 'none') return sameCompletion(order, request.completion);
-    await this.emit(manager, setCompleted(order, request, now), request);
+    await this.emit(manager, setCompleted(order, request, now), request, isOwn);
     // Must be last: if a listener hid an error that ended the transaction, this fails too, and nothing is completed.
-    await runTogether(manager, [...release, updateOf(manager, [order])], true);
+    await runTogether(manager, [...release, updateOf(manager, [order])], isOwn);
     return order;
   }
 
@@ -166,17 +162,19 @@ export class OrderCompletions {
     endWithNext(manager, completed.length, [updateOf(manager, completed)]);
     const notified = requests.map(async (request, index) => {
       const order = results[index];
-      if (order) await this.emit(manager, order, request);
+      if (order) await this.emit(manager, order, request, true);
     });
     await allEnded(notified);
     if (endsWithNext(manager)) throw new Error('the listener recorded no notification');
     return results;
   }
 
-  private emit(manager: EntityManager, order: MovieOrder, { completion, requestId }: CompletionRequest): Promise<void> {
+  private emit(manager: EntityManager, order: MovieOrder, request: CompletionRequest, isOwn: boolean): Promise<void> {
     const { clientId, notifyUrl, ownerId } = order;
-    const data = notificationData(order, completion);
-    return this.events.completed(new OrderCompleted(data, clientId, notifyUrl, manager, requestId, ownerId));
+    const data = notificationData(order, request.completion);
+    const event = new OrderCompleted(data, clientId, notifyUrl, manager, request.requestId, ownerId);
+    // A caller may hide the error of a listener and commit: then no notification may have been recorded.
+    return this.events.completed(event, isOwn ? 'first' : 'last');
   }
 }
 

@@ -56,7 +56,8 @@ export interface PageStart {
 /** The start that a checked query asks for. 400 for a cursor of another holder or of another list. */
 export function pageStart(holder: Holder, query: Omit<OrderQuery, 'limit'>): PageStart {
   const { status, completedAfter, cursor } = query;
-  const since = completedAfter === undefined ? null : Date.parse(completedAfter);
+  // No order is older than 1970, and a cursor has no negative numbers.
+  const since = completedAfter === undefined ? null : Math.max(0, Date.parse(completedAfter));
   const list = status && ORDER_STATUSES[status].list;
   if (list === 'pending' && since !== null)
     throw invalid('completedAfter', 'cannot be used with status=PENDING; leave one of them out');

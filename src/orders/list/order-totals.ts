@@ -38,7 +38,10 @@ export const DayTotalsView = named(
           keysDigest: z.string().regex(/^[0-9a-f]{64}$/),
         }),
       )
-      .describe('Sorted by currency code. `keysDigest` is the hex SHA-256 of the sorted keys, joined by line feeds.'),
+      .describe(
+        'Sorted by currency code. `keysDigest` is the hex SHA-256 of the sorted keys of the orders of this currency, joined by ' +
+          'line feeds.',
+      ),
   }),
 );
 

@@ -2,7 +2,7 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
-import { KeyCheck } from '../../clients/keys/key-rotation.js';
+import { KeyCheck } from '../../clients/keys/key-check.js';
 import { type ListedProcess, ProcessList } from '../../clients/keys/processes.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { clockOf } from '../../database/database-clock.js';

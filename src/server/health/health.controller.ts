@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Controller, Get, Logger, type BeforeApplicationShutdown, Inject, type OnModuleDestroy } from '@nestjs/common';
-import { KeyCheck } from '../../clients/keys/key-rotation.js';
+import { KeyCheck } from '../../clients/keys/key-check.js';
 import { type Problem, unavailable } from '../../http/problem.js';
 import { RepeatedWarnings } from '../../queue/repeated-warnings.js';
 import { UsherHealth } from '../../webhooks/usher-health.js';

@@ -119,9 +119,13 @@ const ERROR_HEADERS: Record<number, Response['headers']> = {
   503: RETRY_AFTER,
 };
 
-const successResponse = ({ description, schema, example, mediaType }: Answer, oauth: boolean): Response => ({
+const successResponse = ({ description, schema, example, mediaType, headers }: Answer, oauth: boolean): Response => ({
   description,
-  headers: { ...REQUEST_ID, ...(oauth && { 'Cache-Control': header('Always `no-store`.') }) },
+  headers: {
+    ...REQUEST_ID,
+    ...(oauth && { 'Cache-Control': header('Always `no-store`.') }),
+    ...Object.fromEntries(Object.entries(headers).map(([name, meaning]) => [name, header(meaning)])),
+  },
   content: schema && { [mediaType]: { schema: schemaRef(schema), example } },
 });
 

@@ -9,18 +9,19 @@ const uri = (id: string): string => `#/components/schemas/${id}`;
 const OPTIONS = {
   io: 'input',
   uri,
-  override: ({ jsonSchema }: { jsonSchema: JsonSchema }) => simplify(jsonSchema),
+  override: ({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: JsonSchema }) =>
+    simplify(jsonSchema, z.globalRegistry.get(zodSchema)?.maximum !== undefined),
 } as const;
 
 const MAX_INT32 = 2 ** 31 - 1;
 
 /**
- * Removes what adds nothing: zod's long pattern beside a format, and limits that every JSON integer has. Says which integers
- * need 64 bits.
+ * Removes what adds nothing: zod's long pattern beside a format, and limits that every JSON integer has, unless the schema
+ * states them itself. Says which integers need 64 bits.
  */
-function simplify(schema: JsonSchema): void {
+function simplify(schema: JsonSchema, statesMaximum: boolean): void {
   if (schema.format !== undefined) delete schema.pattern;
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER && !statesMaximum) delete schema.maximum;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   // Otherwise generated clients of some languages take 32 bits.
   if (schema.type === 'integer' && (schema.maximum ?? Infinity) > MAX_INT32) schema.format = 'int64';

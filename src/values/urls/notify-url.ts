@@ -54,7 +54,9 @@ export type AddressKind = (typeof RANGES)[number][0] | 'invalid';
 const PRIVATE_HOST_KINDS: ReadonlySet<AddressKind> = new Set(['private', 'shared', 'loopback', 'benchmarking']);
 
 // Mapped addresses (RFC 4291 §2.5.5.2) and NAT64 (RFC 6052) lead to the IPv4 address in their last 32 bits.
-const CONTAINS_IPV4 = blockList(['::ffff:0:0/96', '64:ff9b::/96']);
+const MAPPED = '::ffff:0:0/96';
+const IS_MAPPED = blockList([MAPPED]);
+const CONTAINS_IPV4 = blockList([MAPPED, '64:ff9b::/96']);
 
 const KINDS = RANGES.map(([kind, subnets]) => ({ kind, list: blockList(subnets) }));
 
@@ -126,6 +128,11 @@ export function ipv6Groups(address: string): string[] {
   const [left = [], right = []] = canonical.split('::').map((half) => half.split(':').filter(Boolean));
   const gap = Array.from({ length: 8 - left.length - right.length }, () => '0');
   return [...left, ...gap, ...right];
+}
+
+/** The IPv4 address that a mapped one stands for, in whichever form it is written. Any other IP address stays as it is. */
+export function withoutMapping(address: string): string {
+  return !isIPv4(address) && IS_MAPPED.check(address, 'ipv6') ? lastIPv4(address) : address;
 }
 
 function lastIPv4(address: string): string {

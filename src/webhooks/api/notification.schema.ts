@@ -29,7 +29,13 @@ export const Notification = named(
   'Notification',
   z.object({
     eventType: z.literal(NOTIFY_ORDER_COMPLETION),
-    test: z.literal(true).optional().describe('Only in a test notification from POST /webhooks/test.'),
+    test: z
+      .literal(true)
+      .optional()
+      .describe(
+        'Only in a sample, which belongs to no order: from `POST /webhooks/test`, `PUT /client/notify-url`, a certification ' +
+          'or the operator.',
+      ),
     data: CompletedOrder,
   }),
 );
@@ -62,7 +68,7 @@ export const NotificationHeaders = z.object({
     .string()
     .meta({ description: 'The same for every attempt of one notification.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
   'X-Webhook-Attempt': header(/^\d+$/, 'The number of the attempt, from 1.', '1'),
-  'X-Webhook-Test': z.literal('true').optional().describe('Only in a test notification; its body has `test` as well.'),
+  'X-Webhook-Test': z.literal('true').optional().describe('Only in a sample; its body has `test` as well.'),
 });
 
 export const NOTIFICATION_EXAMPLE: Notification = { eventType: NOTIFY_ORDER_COMPLETION, data: SAMPLE_ORDER };

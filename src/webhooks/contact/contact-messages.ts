@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { type BeforeApplicationShutdown, Inject, Injectable, Logger } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
@@ -28,11 +29,12 @@ import { time } from '../webhook-view.js';
 import type { FailingHost } from './failing-host.entity.js';
 import { withTimeout } from '../../values/duration.js';
 import { LogLine } from '../../values/log-line.js';
+import { type RetryPolicy, SPECIFIED_RETRY } from '../../values/retry-schedule.js';
 
 /** Injects the {@link ContactMessenger}; null where no messages are sent. */
 export const CONTACT_MESSENGER = Symbol('ContactMessenger');
 
-type Options = Pick<ResolvedOptions, 'environment' | 'publicUrl'>;
+type Options = Pick<ResolvedOptions, 'environment' | 'publicUrl' | 'retry'>;
 
 /** After so many failures a run ends, because the mail server is probably down. */
 const MAX_FAILURES = 3;
@@ -175,7 +177,7 @@ function subjectOf(hosts: ContactMessageHost[]): string {
   return `Notifications to ${name}${more} ${isRecovered ? 'arrive again' : 'do not arrive'}`;
 }
 
-function textOf({ client }: Turn, hosts: ContactMessageHost[], { environment, publicUrl }: Options): string {
+function textOf({ client }: Turn, hosts: ContactMessageHost[], { environment, publicUrl, retry }: Options): string {
   const failing = hosts.filter(({ state }) => state === 'failing');
   const recovered = hosts.filter(({ state }) => state === 'recovered');
   const url = publicUrl ?? '';
@@ -183,7 +185,7 @@ function textOf({ client }: Turn, hosts: ContactMessageHost[], { environment, pu
     `This message is about the order notifications of the client "${client.name}" (${client.id}) in the ${environment}.`,
     ...recovered.map(recoveredText),
     ...failing.map(failingText),
-    ...(failing.length > 0 ? [NEXT, remedy(url)] : []),
+    ...(failing.length > 0 ? [whatFollows(retry), remedy(url, retry)] : []),
     resending(url),
     'You get at most one message an hour. Nobody reads replies to it.',
   ];
@@ -202,14 +204,25 @@ const recoveredText = ({ host, since, recoveredAt, error, failed }: ContactMessa
 const counted = (failed: number): string =>
   failed === 1 ? '1 notification is' : `${failed >= 10_000 ? 'At least 10000' : failed} notifications are`;
 
-const NEXT =
+/** Only the sandbox can have another retry policy than the specified one. */
+export function whatFollows(retry: RetryPolicy): string {
+  if (isDeepStrictEqual(retry, SPECIFIED_RETRY)) return AS_SPECIFIED;
+  const attempts = retry.maxAttempts === 1 ? 'one attempt' : `${retry.maxAttempts} attempts`;
+  return (
+    `What happens next: each notification gets ${attempts}. If none of them succeeds, it is FAILED, and\n` +
+    `nothing more is sent until it is resent. New orders are still notified, each with ${attempts} of its own. When a\n` +
+    'notification is accepted again, you get another message.'
+  );
+}
+
+const AS_SPECIFIED =
   'What happens next: each notification gets five attempts, which are over after about eight minutes, or after at most\n' +
   'half an hour where a Retry-After of the receiver asks for it. After the fifth failed attempt it is FAILED, and\n' +
   'nothing more is sent until it is resent. New orders are still notified, each with five attempts of its own. When a\n' +
   'notification is accepted again, you get another message.';
 
-const remedy = (url: string): string =>
-  'What to do: repair the receiver, so that it answers 2xx within 30 seconds, or correct the registered Notify\n' +
+const remedy = (url: string, { timeoutMs }: RetryPolicy): string =>
+  `What to do: repair the receiver, so that it answers 2xx within ${timeoutMs / 1_000} seconds, or correct the registered Notify\n` +
   `URL with PUT ${url}/client/notify-url.\n` +
   `POST ${url}/webhooks/test sends a sample to the registered Notify URL and answers with the result.`;
 

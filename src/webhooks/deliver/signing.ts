@@ -4,6 +4,7 @@ import { attemptHeaders, NONCE_LENGTH, type SigningKeys, timestampOf } from '../
 import type { ClientSecret } from '../../clients/client.entity.js';
 import { ClientSecrets, type SigningPair } from '../../clients/secrets/client-secrets.js';
 import { Batcher } from '../../database/statements/batcher.js';
+import { nullForProblem } from '../../http/problem.js';
 import { randomAlphanumeric } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import type { SignedRequest } from '../transport/notification-sender.js';
@@ -52,7 +53,12 @@ export class SigningSecrets {
       const [current, next = null] = ids.map((one) => secrets.find((secret) => secret.id === one) ?? null);
       if (!current || (ids[1] && !next)) return 'Its signature cannot be made again, because the secret has ended.';
       const unsigned = { id, attempt, url, body: Buffer.from(body) };
-      return signedRequest(this.opening({ current, next }), unsigned, Number(timestamp) * 1_000, nonce);
+      try {
+        return signedRequest(this.opening({ current, next }), unsigned, Number(timestamp) * 1_000, nonce);
+      } catch (error) {
+        nullForProblem(error);
+        return 'Its signature cannot be made again, because the secret cannot be opened.';
+      }
     });
   }
 

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Row, runSql } from '../../database/statements/statement.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import {
   DeliveryFigure,
   DURATIONS,
@@ -30,10 +31,23 @@ const SELECTED = sumsOfColumns(FIGURE_COLUMNS);
 /** What a list of hosts shows: without the times to receipt, its sums take half the time. */
 const SELECTED_OF_HOSTS = sumsOfColumns(['attempts', 'failures', ...DURATIONS.columns]);
 
+/** The console shows 30 days of them, and the rest of the day on which those begin. */
+const MAX_FIGURES_MS = 31 * 86_400_000;
+
+export const figuresKeptMs = ({ retentionMs }: ResolvedOptions) => Math.min(retentionMs, MAX_FIGURES_MS);
+
 /** Reads the figures of deliveries. Periods begin at multiples of their length since 1970. */
 @Injectable()
 export class DeliveryFigures {
-  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /** Whether no figures since then were deleted because of their age. */
+  isKept(since: number, now: number) {
+    return since >= now - figuresKeptMs(this.options);
+  }
 
   /** The sums of all clients by the beginning of their period, a multiple of five minutes. */
   ofAll(since: number, periodMs: number) {

@@ -56,7 +56,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
    */
   enqueue(webhook: Deliverable, delayMs: number): void {
     this.waiting.push({ webhook, delayMs });
-    this.adding ??= this.addWaiting().finally(() => (this.adding = null));
+    this.adding ??= this.addWaiting();
   }
 
   /** The process must not exit before its jobs are in the queue. */
@@ -74,10 +74,14 @@ export class DeliveryQueue implements OnApplicationShutdown {
         for (const { webhook } of deliveries) queueWarnings.warn(`webhook ${webhook.id} ${reason}`);
       });
     }
+    // Not later: nothing would add the job of a webhook that comes in between.
+    this.adding = null;
   }
 
   /** A job that already exists is not changed, whatever its state. */
   async add(deliveries: { webhook: Deliverable; delayMs: number }[]): Promise<void> {
+    // On Postgres it would wait without end, and so would the application's second close().
+    if (this.queue.closing) throw new Error('the application closes');
     const jobs = deliveries.map(({ webhook, delayMs }) => ({
       name: 'deliver',
       data: jobData(webhook),

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { Client, ClientSecret } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { namesOf } from '../../database/sql.js';
+import { namesOf } from '../../database/statements/names.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { SigningSecrets } from '../deliver/signing.js';
 import type { Diagnosis } from '../transport/diagnosis.js';

@@ -31,7 +31,7 @@ export class UndeliveredController {
     @Res() response: HttpResponse,
     @Headers('accept') accept = '',
   ) {
-    const body = accept.includes(NDJSON) ? await this.lines(holder, query) : await this.undelivered.page(holder, query);
+    const body = accepts(accept, NDJSON) ? await this.lines(holder, query) : await this.undelivered.page(holder, query);
     response.header('Cache-Control', 'no-store');
     if (!(body instanceof Readable)) return void response.send(body);
     response.header('Content-Type', NDJSON);
@@ -73,6 +73,13 @@ export class UndeliveredController {
 }
 
 const NDJSON = 'application/x-ndjson';
+
+/** Whether an Accept header names a media type, and not with the weight 0 (RFC 9110 §12.4.2). */
+const accepts = (header: string, type: string): boolean =>
+  header.split(',').some((range) => {
+    const [name, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    return name === type && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
 
 type Page = UndeliveredNotification[];
 

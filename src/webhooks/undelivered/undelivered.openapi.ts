@@ -73,7 +73,9 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
       'as a new one, unless its order has a newer, pending or delivered notification. The resend waits while the client ' +
       'has as many pending notifications as its limit. Ten a minute.',
     body: { schema: ResendRequest, example: { status: 'FAILED', since: '2026-01-01T00:00:00Z' } },
-    answers: { 202: answer('The resend has begun.', ResendView, STARTED) },
+    answers: {
+      202: answer('The resend has begun.', ResendView, STARTED, { headers: { Location: 'The URL of its progress.' } }),
+    },
     failures: [
       () => checkedRequest({ status: 'SUCCESS' }),
       () => checkedRequest({ status: 'FAILED', since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }),

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, type FindOptionsWhere, IsNull, Not } from 'typeorm';
 import type { AuditDetail } from '../../audit/audit-event.entity.js';
 import { AuditLog } from '../../audit/audit.module.js';
+import { heldBy } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { runSql } from '../../database/statements/statement.js';
@@ -50,7 +51,7 @@ export class WebhookResends {
    * `WebhookService.resend` does, unless another one of its reference is newer, pending or delivered. 400 for an invalid field.
    */
   async start(holder: ResendHolder, input: unknown, options: StartOptions = {}): Promise<ResendView> {
-    const row = await this.insert({ ...holder, ...checkedRequest(input) }, options);
+    const row = await this.insert({ ...heldBy(holder), ...checkedRequest(input) }, options);
     this.retryRun.resend(row.id);
     return resendView(await this.withOutcome(row));
   }
@@ -88,7 +89,7 @@ export class WebhookResends {
     options: StartOptions = {},
     onProgress: (row: WebhookResend) => void = () => undefined,
   ): Promise<ResendView> {
-    const { id } = await this.insert({ ...holder, ...checkedRequest(input) }, options);
+    const { id } = await this.insert({ ...heldBy(holder), ...checkedRequest(input) }, options);
     for (;;) {
       const progress = await this.work.batch(id);
       const row = await found(this.dataSource.manager, { id });
@@ -99,8 +100,7 @@ export class WebhookResends {
 
   /** How far a request is. 404 if there is none with this id, or if it is of another client or owner, or an operator's. */
   async show({ clientId, ownerId }: ResendHolder, id: string): Promise<ResendView> {
-    const ofClient = clientId !== null && { clientId, selected: Not(IsNull()) };
-    const holder = { ...ofClient, ...(ownerId !== null && { ownerId }) };
+    const holder = { ...heldBy({ clientId, ownerId }), ...(clientId !== null && { selected: Not(IsNull()) }) };
     return resendView(await this.withOutcome(await found(this.dataSource.manager, { ...holder, id })));
   }
 

@@ -109,11 +109,12 @@ describe.each([
     await expectLimited(await guesser('nobody'), 20);
   });
 
-  test('is not helped by the cookie of another account, an invented one, or one from before a new password', async () => {
+  test('is not helped by the cookie of another account, an invented or changed one, or one from before a new password', async () => {
     const [name, other] = [await create('cookies'), await create('other')];
     const browser = await SignInBrowser.at(path);
     const cookies = [await known(other), await known(name)].map((owner) => owner.cookies.get(cookie)!);
     await accounts().setPassword(name, PASSWORD);
+    cookies.push(`${(await known(name)).cookies.get(cookie)}.x`);
     await expectLimited(await guesser(name), GUESSES + 1);
     for (const value of [...cookies, `${Date.now()}.${'n'.repeat(43)}.${'m'.repeat(43)}`]) {
       browser.cookies.set(cookie, value);
@@ -193,5 +194,27 @@ test('guesses of one network over many names are limited before they are hashed,
   expect(guesses.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(5);
   expect((await browser.send('neighbour', 'a guess', address(1))).status).toBe(429);
   expect((await browser.send('neighbour', PASSWORD, address(1))).status).toBe(303);
+  await server.stop();
+});
+
+test('guesses with several cookies of one account count together, and leave three tries to each of its browsers', async () => {
+  const server = await startWithIssuer({ AUTH_FAILURE_LIMIT: '10/h' });
+  await server.running.app.get(MembersService, { strict: false }).create('robbed', PASSWORD);
+  const browsers: SignInBrowser[] = [];
+  for (let n = 0; n < 3; n += 1) {
+    const browser = await SignInBrowser.at('/auth/sign-in', server);
+    expect((await browser.send('robbed', PASSWORD)).status).toBe(303);
+    await browser.open();
+    browsers.push(browser);
+  }
+  const [own, ...stolen] = browsers;
+  const guesses = stolen.flatMap((browser) =>
+    Array.from({ length: 16 }, (_, n) => browser.send('robbed', `guess ${n}`)),
+  );
+  const tried = (await Promise.all(guesses)).filter(({ status }) => status === 403).length;
+  expect(tried).toBeGreaterThan(2 * 3);
+  expect(tried).toBeLessThanOrEqual(10 + 2 * 3);
+  for (let n = 0; n < 2; n += 1) expect((await own!.send('robbed', 'a typing error')).status).toBe(403);
+  expect((await own!.send('robbed', PASSWORD)).status).toBe(200);
   await server.stop();
 });

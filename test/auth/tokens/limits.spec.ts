@@ -102,12 +102,27 @@ describe('a caller that guesses a client secret', () => {
   });
 });
 
-test('requests without readable credentials are not counted', async () => {
-  const client = await usher.client();
-  for (let n = 0; n < ADDRESS_LIMIT + 1; n += 1)
-    await post(client, '/auth/token', VALID_REQUEST, 'Basic !', from('192.0.2.9'));
-  expect((await authenticate(client, '192.0.2.9')).status).toBe(200);
-});
+test.each([
+  ['/auth/token', '192.0.2.9', 'x'],
+  ['/auth/token', '192.0.2.10', 'Basic bm9wZQ=='],
+  ['/client', '192.0.2.11', 'Bearer x'],
+])(
+  'at %s an address with unreadable credentials is answered 429 after as many, and locks out no client',
+  async (...at) => {
+    const [path, address, authorization] = at;
+    const client = await usher.client();
+    const send = (headers: Record<string, string>): Promise<Answer> =>
+      usher.request(path === '/client' ? 'GET' : 'POST', path, { ...headers, ...from(address) });
+    const statuses = async (headers: Record<string, string>): Promise<number[]> =>
+      (await Promise.all(Array.from({ length: ADDRESS_LIMIT }, () => send(headers)))).map(({ status }) => status);
+    expect(new Set(await statuses({}))).toEqual(new Set([401]));
+    expect(new Set(await statuses({ authorization }))).toEqual(new Set([401]));
+    const refused = await send({ authorization });
+    expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true]);
+    expect((await authenticate(client, address)).status).toBe(200);
+    expect((await send({})).status).toBe(401);
+  },
+);
 
 test('issued and refreshed tokens share one limit, and each client has its own', async () => {
   const [client, other] = [await usher.client(), await usher.client()];

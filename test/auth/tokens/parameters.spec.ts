@@ -61,7 +61,7 @@ describe.each(ENCODINGS)('grant parameters in a %s body', (encoding) => {
   });
 });
 
-test.each([1, null, true, [], {}, ['client_credentials']])(
+test.each<unknown>([1, null, true, [], {}, { toString: 1 }, ['client_credentials']])(
   'a grant_type of %j is an invalid request',
   async (value) => {
     for (const path of ['/auth/token', '/auth/refresh']) {

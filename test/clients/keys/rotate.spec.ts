@@ -1,24 +1,31 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { dirname, join } from 'node:path';
 import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { ClientSecret, LEAKED } from '../../../src/clients/client.entity.js';
+import { KeyCheck } from '../../../src/clients/keys/key-check.js';
 import { KeyRotation } from '../../../src/clients/keys/key-rotation.js';
+import { ProcessList } from '../../../src/clients/keys/processes.js';
+import { KeyRing, Vault } from '../../../src/clients/secrets/vault.js';
 import { ServiceProcess } from '../../../src/database/service-process.entity.js';
-import { BACKEND, type Settings } from '../../support/backend.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../../src/usher.options.js';
+import { parseMasterKeys } from '../../../src/values/master-key.js';
+import type { Settings } from '../../support/backend.js';
 import { usher as run, usherJson, usherProcess } from '../../support/process.js';
 import { TestReceiver } from '../../support/receiver.js';
-import { type TestClient, TestUsher } from '../../support/usher.js';
+import { basic, type TestClient, TestUsher } from '../../support/usher.js';
 
 const key = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;
 const [OLD, NEW] = [key('old'), key('new')];
 const BOTH: Settings = { USHER_MASTER_KEYS: `${OLD},${NEW}` };
 const NEW_FIRST: Settings = { USHER_MASTER_KEYS: `${NEW},${OLD}` };
+
+const own = `${hostname()}:${process.pid}`;
+/** What a command with the new key in front answers about the server of these tests. */
+const OLD_FIRST = { unreadable: [], lacking: [], unknown: [], not_first: [`${own} (it has old, new)`] };
 
 const dataSourceOf = (usher: TestUsher): DataSource => usher.running.app.get<DataSource>(getDataSourceToken('usher'));
 
@@ -26,6 +33,19 @@ const keyIds = async (usher: TestUsher): Promise<string[]> => {
   const secrets = await dataSourceOf(usher).manager.find(ClientSecret);
   return [...new Set(secrets.map(({ keyId }) => keyId))];
 };
+
+/** What a process with these keys checks when it starts. */
+function startCheck(
+  { dataSource, running: { app } }: TestUsher,
+  { USHER_MASTER_KEYS: keys = '' }: Settings,
+): Promise<void> {
+  const ring = new KeyRing('USHER_MASTER_KEYS', () => parseMasterKeys(keys)!);
+  const [processes, options] = [
+    app.get(ProcessList, { strict: false }),
+    app.get<ResolvedOptions>(USHER_OPTIONS, { strict: false }),
+  ];
+  return new KeyCheck(dataSource, ring, new Vault(ring), processes, null, options).check();
+}
 
 const statusOf = async (client: TestClient): Promise<number> => (await client.token()).status;
 
@@ -54,7 +74,7 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
     const statuses = new Set<number>();
     while (isRotating) statuses.add(await statusOf(client));
     const total = await dataSourceOf(usher).manager.count(ClientSecret);
-    expect(await rotation).toEqual({ rotated: total, total, key_id: 'new', remaining: 0, lacking: [] });
+    expect(await rotation).toEqual({ rotated: total, total, key_id: 'new', remaining: 0, ...OLD_FIRST });
     expect([...statuses, await statusOf(client)].every((status) => status === 200)).toBe(true);
     expect(await keyIds(usher)).toEqual(['new']);
     expect(await statusOf(leaked)).toBe(401);
@@ -72,15 +92,29 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
       total,
       key_id: 'new',
       remaining: 0,
-      lacking: [],
+      ...OLD_FIRST,
     });
   });
 
-  test('prints progress lines without a terminal, and says when the other keys can be removed', async () => {
+  test('prints progress lines without a terminal, and names a process that has another key in front', async () => {
     await usher.clients.create('One more', null);
     const { code, stdout, stderr } = await run(settings, ['keys', 'rotate']);
     expect([code, stderr]).toEqual([0, 'Encrypting 1/1\n']);
-    expect(stdout).toMatch(/^1 of \d+ .*\n.*remove them from USHER_MASTER_KEYS\.\n$/);
+    const advice = `still encrypt with another key: ${own} (it has old, new). Put "new" in front of the others in each,`;
+    expect(stdout).toMatch(/^1 of \d+ [^\n]*\n[^\n]*\n$/);
+    expect(stdout).toContain(advice);
+  });
+
+  test('says that the other keys can be removed where every process has the same key in front and there are others', async () => {
+    const rotated = 'client secret(s) encrypted again with master key "old".\n';
+    const same = await run(usher.settings, ['keys', 'rotate']);
+    expect(same.stdout).toContain(
+      `${rotated}The other keys are no longer needed; remove them from USHER_MASTER_KEYS.\n`,
+    );
+    await dataSourceOf(usher).manager.update(ServiceProcess, { name: own }, { keyIds: ['old'] });
+    const sole = await run({ ...usher.settings, USHER_MASTER_KEYS: OLD }, ['keys', 'rotate']);
+    expect(sole.stdout.endsWith(rotated)).toBe(true);
+    await dataSourceOf(usher).manager.update(ServiceProcess, { name: own }, { keyIds: ['old', 'new'] });
   });
 
   test('completes an interrupted rotation', async () => {
@@ -96,14 +130,52 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
     expect(await keyIds(usher)).toEqual(['new']);
   });
 
-  test('makes the old key unnecessary; a missing key is reported with the number of its secrets', async () => {
+  test('leaves a secret that cannot be opened, encrypts the others, and names its client', async () => {
+    const [damaged, client] = [await usher.client(), await usher.client()];
+    // Of its two secrets neither can be opened.
+    await usherJson(usher.settings, ['client', 'rotate-secret', damaged.id]);
+    await dataSourceOf(usher).manager.update(ClientSecret, { clientId: damaged.id }, { sealed: 'damaged' });
+    const asJson = await run(settings, ['keys', 'rotate', '--json']);
+    expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([
+      1,
+      expect.objectContaining({ rotated: 1, remaining: 0, unreadable: [damaged.id] }),
+    ]);
+    const [event] = await usher.running.app.get(AuditLog, { strict: false }).list({ action: 'keys.rotated' });
+    expect(event?.detail).toMatchObject({ rotated: 1, unreadable: 2 });
+    const { code, stdout } = await run(settings, ['keys', 'rotate']);
+    expect([code, await statusOf(client)]).toEqual([1, 200]);
+    expect(stdout).toContain(`cannot be opened and were left as they are: ${damaged.id}. If a master key is missing`);
+    expect(stdout).toMatch(/Otherwise give each a new one with .*; until then keep the other keys, because without/);
+    expect(stdout).not.toMatch(/no longer needed|meanwhile/);
+    // The damaged ones are the only secrets of the old key now.
+    expect((await usher.request('GET', '/health/ready', {})).status).toBe(200);
+    await startCheck(usher, NEW_FIRST);
+    await expect(startCheck(usher, { USHER_MASTER_KEYS: NEW })).rejects.toThrow(
+      '2 client secret(s) are encrypted with master key "old", which is missing',
+    );
+    await usherJson(settings, ['client', 'finish-rotation', damaged.id]);
+    await usherJson(settings, ['client', 'rotate-secret', damaged.id, '--overlap', '0s']);
+    await startCheck(usher, { USHER_MASTER_KEYS: NEW });
+  });
+
+  test('makes the old key unnecessary; without the new one commands work, and give new secrets, but create no client', async () => {
     await usherJson(settings, ['keys', 'rotate']);
     const total = await dataSourceOf(usher).manager.count(ClientSecret);
     expect(await usherJson<unknown[]>({ ...settings, USHER_MASTER_KEYS: NEW }, ['client', 'list'])).toHaveLength(total);
-    const { code, stdout, stderr } = await usherProcess({ ...settings, USHER_MASTER_KEYS: OLD }, ['client', 'list']);
+    const lost = { ...settings, USHER_MASTER_KEYS: OLD };
+    expect(await usherJson<unknown[]>(lost, ['client', 'list'])).toHaveLength(total);
+    const { code, stdout, stderr } = await usherProcess(lost, ['client', 'create', '--name', 'A']);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toBe(
       `usher: ${total} client secret(s) are encrypted with master key "new", which is missing from USHER_MASTER_KEYS; put that key back after the first key\n`,
+    );
+    const { id } = await usher.client();
+    await usherJson(settings, ['keys', 'rotate']);
+    const rotate = ['client', 'rotate-secret', id, '--overlap', '0s'];
+    const { client_secret: secret } = await usherJson<{ client_secret: string }>(lost, rotate);
+    const headers = { authorization: basic(id, secret) };
+    expect((await usher.request('POST', '/auth/token', headers, { grant_type: 'client_credentials' })).status).toBe(
+      200,
     );
   });
 });
@@ -111,7 +183,6 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
 describe('"keys rotate" while a running process lacks the new key', () => {
   let usher: TestUsher;
   let settings: Settings;
-  const own = `${hostname()}:${process.pid}`;
 
   beforeAll(async () => {
     usher = await TestUsher.start({ USHER_MASTER_KEYS: OLD });
@@ -132,73 +203,47 @@ describe('"keys rotate" while a running process lacks the new key', () => {
     const { code, stdout, stderr } = await usherProcess(settings, ['keys', 'rotate']);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(`${own} (it has old)`);
-    expect(stderr).toContain('web-1:10 (version 0.2.0 does not report its keys)');
+    expect(stderr).toContain(
+      'whether these processes have master key "new" is not known: web-1:10 (version 0.2.0 does not report its keys); upgrade',
+    );
     expect(stderr).not.toMatch(/web-[23]/);
     expect(stderr).toMatch(/add "new" to USHER_MASTER_KEYS .*--force/);
+    expect([await keyIds(usher), await statusOf(client)]).toEqual([['old'], 200]);
+  });
+
+  test.each([
+    [
+      'a key that it lacks',
+      NEW_FIRST.USHER_MASTER_KEYS,
+      `could not open secrets of master key "new": ${own} (it has old); run the command with the master keys of these processes, or add "new" to them. One that was killed is listed for 150 s`,
+    ],
+    [
+      'another key of the same id',
+      key('old'),
+      'master key "old", which differs in USHER_MASTER_KEYS; put that key back',
+    ],
+  ])('with %s a command gives no client a secret', async (_, keys = '', reason) => {
+    const client = await usher.client();
+    const other = { ...settings, USHER_MASTER_KEYS: keys };
+    for (const command of [
+      ['create', '--name', 'A'],
+      ['rotate-secret', client.id, '--overlap', '0s'],
+    ]) {
+      const { code, stdout, stderr } = await usherProcess(other, ['client', ...command]);
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toContain(reason);
+    }
     expect([await keyIds(usher), await statusOf(client)]).toEqual([['old'], 200]);
   });
 
   test('is done with --force, which the audit records, and does not say that other keys are no longer needed', async () => {
     const { code, stdout } = await run(settings, ['keys', 'rotate', '--force']);
     expect([code, await keyIds(usher)]).toEqual([0, ['new']]);
-    expect(stdout).toContain(`${own} (it has old)`);
+    expect(stdout).toContain(`cannot open them: ${own} (it has old). Add "new"`);
+    expect(stdout).toContain('can open them is not known: web-1:10 (version 0.2.0 does not report its keys). Upgrade');
+    expect(stdout).toContain('web-3:12 (it has old, new). Put "new" in front');
     expect(stdout).not.toContain('no longer needed');
     const [event] = await usher.running.app.get(AuditLog, { strict: false }).list({ action: 'keys.rotated' });
     expect(event!.detail.forced).toContain(`${own} (it has old)`);
-  });
-});
-
-const onlyEmbedded = BACKEND === 'embedded' ? describe : () => undefined;
-
-onlyEmbedded('"keys rotate" with the key file of an embedded database', () => {
-  let usher: TestUsher;
-  let file: string;
-
-  beforeAll(async () => {
-    usher = await TestUsher.start();
-    file = join(usher.settings.DATABASE_URL!.replace('embedded:', ''), 'master-key');
-  });
-  afterAll(() => usher.stop());
-
-  const entries = (): string[] => readFileSync(file, 'utf8').trim().split(',');
-
-  test('removes the old key, and a running server uses the new key', async () => {
-    const client = await usher.client();
-    const before = entries();
-    await usherJson(usher.settings, ['keys', 'rotate']);
-    expect(await statusOf(client)).toBe(200);
-    expect(entries()).toHaveLength(1);
-    expect(entries()).not.toEqual(before);
-    const later = await usher.client();
-    expect(await keyIds(usher)).toEqual([entries()[0]!.split(':')[0]]);
-    expect([await statusOf(client), await statusOf(later)]).toEqual([200, 200]);
-  });
-
-  test('keeps the file readable only by its owner, and leaves no temporary file', async () => {
-    await usherJson(usher.settings, ['keys', 'rotate']);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readdirSync(dirname(file)).filter((name) => name.startsWith('master-key'))).toEqual(['master-key']);
-  });
-
-  test('loses no secret when it runs twice concurrently', async () => {
-    const clients = [await usher.client(), await usher.client()];
-    await Promise.all([1, 2].map(() => usherJson(usher.settings, ['keys', 'rotate'])));
-    for (const client of clients) expect(await statusOf(client)).toBe(200);
-    expect(await usherJson<unknown[]>(usher.settings, ['client', 'list'])).not.toHaveLength(0);
-  });
-
-  test('keeps both keys when interrupted, and the next run completes without a third key', async () => {
-    const client = await usher.client();
-    const rotation = usher.running.app.get(KeyRotation, { strict: false });
-    const interrupted = rotation.run(() => {
-      throw new Error('interrupted');
-    });
-    await expect(interrupted).rejects.toThrow('interrupted');
-    expect(entries()).toHaveLength(2);
-    expect(await statusOf(client)).toBe(200);
-    const [newest] = entries();
-    await usherJson(usher.settings, ['keys', 'rotate']);
-    expect(entries()).toEqual([newest]);
-    expect(await statusOf(client)).toBe(200);
   });
 });

@@ -5,7 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { UnusableFolderError } from '../../../src/database/embedded/folder/data-folder.js';
 import { type EmbeddedPostgres, FolderInUseError, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
+import { faultLine } from '../../../src/server/fault.js';
 import { copyTemplate } from '../../support/embedded-template.js';
+import { usherProcess } from '../../support/process.js';
 import { Child, Folders, until, UNTIL_INPUT_ENDS } from './support.js';
 
 const folders = new Folders();
@@ -91,6 +93,37 @@ describe('a folder in use', () => {
     const next = await openEmbeddedPostgres(folder, 'join');
     expect(next.role).toBe('owner');
     await next.close();
+  });
+
+  test('is closed by a command only after its guests; who comes meanwhile is the next owner', async () => {
+    const folder = await folders.initialised();
+    const command = await openEmbeddedPostgres(folder, 'join', { guestsLimitMs: 60_000 });
+    const guest = await openEmbeddedPostgres(folder, 'join');
+    const closing = command.close();
+    const next = openEmbeddedPostgres(folder, 'join');
+    expect(await queryValues(guest, 'SELECT 7')).toEqual([7]);
+    await guest.close();
+    await closing;
+    const { role, close } = await next;
+    await close();
+    expect(role).toBe('owner');
+  });
+
+  test('waits for a guest no longer than its limit, and tells it in one line that the owner has ended', async () => {
+    const folder = await folders.initialised();
+    const command = await openEmbeddedPostgres(folder, 'join', { guestsLimitMs: 1 });
+    const guest = await openEmbeddedPostgres(folder, 'join');
+    await command.close();
+    const fault = await queryValues(guest, 'SELECT 7').catch(faultLine);
+    expect(fault).toBe('another process that ran the embedded database has ended; run the command again');
+    await guest.close();
+  });
+
+  test('serves commands that run at the same time without a server', async () => {
+    const settings = { DATABASE_URL: `embedded:${await folders.initialised()}` };
+    const commands = [['client', 'create', '--name', 'One'], ['client', 'list'], ['webhook', 'list'], ['migrate']];
+    const ended = await Promise.all(commands.map((args) => usherProcess(settings, args)));
+    expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(commands.map(() => [0, '']));
   });
 
   test('rolls back the transaction of a guest that is killed', async () => {

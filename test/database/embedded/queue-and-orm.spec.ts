@@ -3,6 +3,7 @@ import { createPostgresBackend, type Job, Queue, runMigrations, Worker } from 'b
 import pg from 'pg';
 import { DataSource, EntitySchema } from 'typeorm';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
+import { migrateOrRefuse, pendingMigrations, usherMigrations } from '../../../src/database/migrator.js';
 import { Folders } from './support.js';
 
 interface Item {
@@ -35,6 +36,29 @@ const databases = [
   ['owner', () => owner],
   ['guest', () => guest],
 ] as const;
+
+test('two processes that migrate at the same time make each table once', async () => {
+  const folder = await folders.empty();
+  const first = await openEmbeddedPostgres(folder, 'own');
+  const second = await openEmbeddedPostgres(folder, 'join');
+  const both = await Promise.all(
+    [first, second].map(({ connection }) =>
+      new DataSource({
+        type: 'postgres',
+        extra: connection,
+        migrations: usherMigrations,
+        migrationsTransactionMode: 'each',
+      }).initialize(),
+    ),
+  );
+  const location = { kind: 'embedded', folder, join: true } as const;
+  await Promise.all(both.map((dataSource) => migrateOrRefuse(dataSource, location)));
+  for (const dataSource of both) expect(await pendingMigrations(dataSource)).toEqual([]);
+  expect(await both[0]?.query('SELECT name FROM migrations')).toHaveLength(usherMigrations.length);
+  for (const dataSource of both) await dataSource.destroy();
+  await second.close();
+  await first.close();
+});
 
 describe.each(databases)('for the %s', (role, database) => {
   describe('BullMQ', () => {

@@ -3,8 +3,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { Consent } from '../../../src/clients/authorization.entity.js';
 import { dataSourceOptions } from '../../../src/database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
-import { createSearchIndexes } from '../../../src/database/migrations/1796300000000-search-indexes.js';
-import { pendingMigrations } from '../../../src/database/migrator.js';
+import { createIndexes, pendingMigrations } from '../../../src/database/migrator.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
 import { usherEntities } from '../../../src/usher.module.js';
 import { type Backend, createBackend } from '../../support/backend.js';
@@ -41,6 +40,14 @@ async function tables(): Promise<string[]> {
   return names.filter((_, index) => found[index]);
 }
 
+const createMissing = (): Promise<string[]> => createIndexes(dataSource, () => undefined);
+
+async function undoSearchIndexes(): Promise<void> {
+  const names = dataSource.migrations.map((migration) => migration.constructor.name);
+  const first = names.findIndex((name) => name.startsWith('SearchIndexes'));
+  for (const _ of names.slice(first)) await dataSource.undoLastMigration();
+}
+
 describe('the migrations', () => {
   test('create exactly the schema of the entities', async () => {
     expect(await differences()).toEqual([]);
@@ -60,13 +67,31 @@ describe('the migrations', () => {
     const rows = Array.from({ length: 10_001 }, (_, n) => ({ ownerId: `owner-${n}`, clientId: 'c', givenAt: n }));
     for (let at = 0; at < rows.length; at += 1_000)
       await dataSource.manager.insert(Consent, rows.slice(at, at + 1_000));
-    const names = dataSource.migrations.map((migration) => migration.constructor.name);
-    const first = names.findIndex((name) => name.startsWith('SearchIndexes'));
-    for (const _ of names.slice(first)) await dataSource.undoLastMigration();
+    await undoSearchIndexes();
     await dataSource.runMigrations();
     expect(await differences()).toEqual([expect.stringContaining('usher_consent_client')]);
-    expect(await createSearchIndexes(dataSource)).toEqual(['usher_consent_client']);
+    expect(await createMissing()).toEqual(['usher_consent_client']);
     expect(await differences()).toEqual([]);
-    expect(await createSearchIndexes(dataSource)).toEqual([]);
+    expect(await createMissing()).toEqual([]);
+  });
+
+  test('keep an index that is there, from an interrupted migration or from the command', async () => {
+    await undoSearchIndexes();
+    expect(await createMissing()).toHaveLength(3);
+    await dataSource.runMigrations();
+    expect(await pendingMigrations(dataSource)).toEqual([]);
+    expect(await differences()).toEqual([]);
+  });
+
+  test('replace an index that an interrupted command has left invalid', async () => {
+    // Other databases have no such indexes.
+    const isPostgres = dataSource.options.type === 'postgres';
+    if (isPostgres)
+      await dataSource.query(
+        `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'usher_movie_order_booking'::regclass`,
+      );
+    expect(await createMissing()).toEqual(isPostgres ? ['usher_movie_order_booking'] : []);
+    expect(await createMissing()).toEqual([]);
+    expect(await differences()).toEqual([]);
   });
 });

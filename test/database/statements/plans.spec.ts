@@ -21,9 +21,13 @@ afterAll(async () => {
 });
 
 test('in a new database, where Postgres knows no sizes of tables, no statement of an order or a delivery scans a table', async () => {
+  const isOnPostgres = isPostgres(usher.dataSource);
+  // Postgres counts the rows of a table after 50 changes. Then it scans tables this small, which is right.
+  if (isOnPostgres)
+    for (const table of TABLES) await usher.dataSource.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
   const client = await usher.client(receiver.url);
   for (let order = 0; order < ORDERS; order += 1) await usher.webhook(await client.completedOrder(), 'SUCCESS');
-  if (!isPostgres(usher.dataSource)) return;
+  if (!isOnPostgres) return;
   const reads = async () => {
     await usher.dataSource.query('SELECT pg_stat_force_next_flush()');
     return usher.dataSource.query<{ relname: string; scanned: string; found: string }[]>(

@@ -137,6 +137,13 @@ describe('the list of completed orders', () => {
     expect((await readAll(callOf(client), completed)).keys).toEqual([...seen, ...late]);
   });
 
+  test('can begin before 1970, and its cursor continues it', async () => {
+    const client = await newClient();
+    const completedAfter = '0001-01-01T00:00:00Z';
+    const keys = await insertOrders(usher, client, times(3));
+    expect((await readAll(callOf(client), { completedAfter, limit: 2 })).keys).toEqual(keys);
+  });
+
   test('begins at completedAfter, which its cursor keeps, also where positions are not in the order of time', async () => {
     const client = await newClient();
     const [before, after] = [times(3, NOW - 3 * HOUR_MS), times(4, NOW - HOUR_MS)];

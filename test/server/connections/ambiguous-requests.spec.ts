@@ -79,6 +79,28 @@ test.each(['/webhooks', '/movie-orders', '/webhooks/undelivered'])(
   },
 );
 
+test.each([
+  ['/webhooks', 'status', 'SUCCESS'],
+  ['/webhooks', 'createdAfter', '2026-01-01T00:00:00Z'],
+  ['/movie-orders', 'limit', '1'],
+  ['/movie-orders/totals', 'day', '2026-01-01'],
+  ['/webhooks/undelivered', 'cursor', 'x'],
+])('%s says that the query has %s more than once', async (path, parameter, value) => {
+  const { status, body } = await client.call('GET', `${path}?${parameter}=${value}&${parameter}=${value}`);
+  expect([status, body.errors]).toEqual([400, [{ parameter, message: 'is given more than once' }]]);
+});
+
+test.each([
+  ['{"totalAmount":1,"total\\u0041mount":1}', 'the body has the field totalAmount more than once'],
+  ['{"":1,"":2}', 'the body has the field "" more than once'],
+  ['{"a":1,"__proto__":1}', 'the fields __proto__ and constructor.prototype are not allowed'],
+  ['\ufeff{"constructor":{"prototype":1}}', 'the fields __proto__ and constructor.prototype are not allowed'],
+  ['{"__proto__":1', 'the body is not valid JSON'],
+])('the body %j is refused because %s', async (text, detail) => {
+  const { status, body } = await client.call('POST', '/movie-orders', text, { 'content-type': 'application/json' });
+  expect([status, body.detail]).toEqual([400, detail]);
+});
+
 test('a lone surrogate in a Notify URL is refused, not replaced', async () => {
   const notifyUrl = 'https://example.com/\ud800';
   const order = await client.call('POST', '/movie-orders', {

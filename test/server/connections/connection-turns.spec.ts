@@ -1,9 +1,12 @@
+import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { MAX_RUNNING_REQUESTS } from '../../../src/server/connections.js';
+import { MAX_RUNNING_REQUESTS, MAX_WAITING_REQUESTS } from '../../../src/server/connections.js';
 import { Pipeline } from '../../support/pipeline.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
-const MANY = 5_000;
+/** As many as one connection may send without waiting. */
+const MANY = MAX_RUNNING_REQUESTS + MAX_WAITING_REQUESTS;
+const CONNECTIONS = 20;
 
 let usher: TestUsher;
 let client: TestClient;
@@ -22,28 +25,50 @@ const introspection = () => post('/auth/introspect', { token: 'x' });
 const tokenRequest = () => post('/auth/token', { grant_type: 'client_credentials' });
 
 test.each(['url', 'opsUrl'] as const)(
-  '%s: a request of another client finishes while 5,000 pipelined requests of one connection are mostly unfinished',
+  '%s: a request of another client finishes while the pipelined requests of many connections are mostly unfinished',
   async (url) => {
     const other = await usher.client();
-    const pipeline = await Pipeline.open(usher.running[url]);
-    pipeline.send(Array.from({ length: MANY }, tokenRequest));
-    await pipeline.responses(1);
+    const pipelines = await Promise.all(Array.from({ length: CONNECTIONS }, () => Pipeline.open(usher.running[url])));
+    for (const pipeline of pipelines) pipeline.send(Array.from({ length: MANY }, tokenRequest));
+    await Promise.all(pipelines.map((pipeline) => pipeline.responses(1)));
     expect((await other.token()).status).toBe(200);
-    expect(pipeline.statuses.length).toBeLessThan(MANY / 2);
-    pipeline.close();
+    const answered = pipelines.map(({ statuses }) => statuses.length).reduce((sum, one) => sum + one);
+    expect(answered).toBeLessThan((CONNECTIONS * MANY) / 2);
+    for (const pipeline of pipelines) pipeline.close();
   },
 );
 
 test('pipelined requests are all answered, in their order, bodies included', async () => {
   const pipeline = await Pipeline.open(usher.running.url);
   const kinds = [introspection(), { method: 'GET', path: '/health/live' }, { path: '/nowhere', body: '{}' }];
-  const requests = Array.from({ length: 300 }, (_, n) => kinds[n % kinds.length]!);
+  const requests = Array.from({ length: MANY }, (_, n) => kinds[n % kinds.length]!);
   pipeline.send(requests);
   const statuses = await pipeline.responses(requests.length);
   expect(statuses).toEqual(requests.map((_, n) => [200, 200, 404][n % kinds.length]));
   pipeline.send([introspection()]);
   expect((await pipeline.responses(requests.length + 1)).at(-1)).toBe(200);
   pipeline.close();
+});
+
+test('a client that sends large requests without waiting is slowed down, and all are answered', async () => {
+  const pipeline = await Pipeline.open(usher.running.url);
+  const headers = { Authorization: client.basic, 'X-Pad': 'x'.repeat(8_000) };
+  pipeline.send(Array.from({ length: 3 * MANY }, () => ({ method: 'GET', path: '/client', headers })));
+  expect((await pipeline.responses(3 * MANY)).every((status) => status === 200)).toBe(true);
+  pipeline.close();
+});
+
+test('a connection on which more requests wait is closed, and Node makes no objects for those that follow', async () => {
+  let made = 0;
+  const count = (): number => (made += 1);
+  const server = usher.running.app.getHttpServer() as Server;
+  server.on('request', count);
+  const pipeline = await Pipeline.open(usher.running.url);
+  pipeline.send(Array.from({ length: 3 * MANY }, tokenRequest));
+  await expect(pipeline.responses(3 * MANY)).rejects.toThrow('closed after');
+  server.off('request', count);
+  expect(made).toBeLessThan(2 * MANY);
+  expect((await client.token()).status).toBe(200);
 });
 
 test('a body that arrives while earlier requests of its connection still wait is read', async () => {
@@ -63,12 +88,12 @@ test('the requests of a closed connection that have not begun never run', async 
     headers: { Authorization: one.basic, 'Content-Type': 'application/json' },
     body: '{"grant_type":"client_credentials"}',
   };
-  pipeline.send(Array.from({ length: 1_000 }, () => request));
+  pipeline.send(Array.from({ length: MANY }, () => request));
   await pipeline.responses(1);
   pipeline.close();
   expect((await client.token()).status).toBe(200);
   const [{ count } = { count: 0 }] = await usher.dataSource.query<{ count: number }[]>(
     `SELECT COUNT(*) AS count FROM usher_grant WHERE client_id = '${one.id}'`,
   );
-  expect(Number(count)).toBeLessThan(500);
+  expect(Number(count)).toBeLessThan(MANY / 2);
 });

@@ -126,7 +126,7 @@ test('a chart shows its values to a pointer, a finger and the arrow keys', async
   const page = await open(`/ops/receivers/${encodeURIComponent(new URL(receiver.url).host)}`);
   const [chart, value] = [page.locator('figure svg').first(), page.locator('figure output').first()];
   await chart.focus();
-  expect(await value.textContent()).toMatch(/^\d\d:\d\d UTC: \d+ succeeded, [1-9]\d* failed$/);
+  expect(await value.textContent()).toMatch(/^\d\d-\d\d \d\dh UTC: \d+ succeeded, [1-9]\d* failed$/);
   const last = await value.textContent();
   await page.keyboard.press('ArrowLeft');
   expect(await value.textContent()).not.toBe(last);

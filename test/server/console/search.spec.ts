@@ -29,6 +29,8 @@ test('the search finds orders by booking and transaction, and receivers by host'
   await usher.webhook(key, 'SUCCESS');
   for (const id of ['B-4711', 'T-0815']) expect(await search(id)).toContain(`/ops/notifications?order=${key}`);
   expect(await search('B-471')).toContain('Nothing was found.');
+  const open = await client.order();
+  expect(await search(open)).toContain(`/ops/notifications?order=${open}`);
   const { host } = new URL(receiver.url);
   expect(await search(host.slice(0, -1))).toContain(`/ops/receivers/${encodeURIComponent(host)}`);
 });

@@ -46,10 +46,18 @@ describe('an error leads to the section about it:', () => {
 test.each([
   [400, 'GARBAGE'],
   [431, `GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(20_000)}`],
-  [417, 'GET / HTTP/1.1\r\nHost: localhost\r\nExpect: something'],
-])('an error %d that is found before the path is known leads to the guides, too', async (status, head) => {
+  [417, 'GET /auth/token HTTP/1.1\r\nHost: localhost\r\nExpect: something'],
+])('an error %d that is found before the route is known leads to the guides, too', async (status, head) => {
   const answer = firstAnswer(await exchange(usher.running.url, `${head}\r\n\r\n`));
   expect(answer).toMatchObject({ status, body: { error_uri: `${PUBLIC_URL}/docs/errors#invalid_request` } });
+});
+
+test('an Expect that is not supported is a problem outside of the OAuth paths', async () => {
+  const request = 'GET /movie-orders HTTP/1.1\r\nHost: localhost\r\nExpect: something\r\n\r\n';
+  const text = await exchange(usher.running.url, request);
+  expect(text).toMatch(/^content-type: application\/problem\+json\r$/im);
+  const type = `${PUBLIC_URL}/docs/errors#expectation-failed`;
+  expect(firstAnswer(text).body).toMatchObject({ type, title: 'Expectation Failed', status: 417 });
 });
 
 test('a refusal of the console links no guide for integrators', async () => {

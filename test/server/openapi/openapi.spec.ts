@@ -45,13 +45,16 @@ describe('the OpenAPI document', () => {
     expect([...both].sort()).toEqual(ownRoutes().sort());
   });
 
-  test('says which integers need 64 bits, as the specification does', () => {
-    const { NewOrder, TokenResponse } = document.components.schemas as Record<
+  test('says which integers need 64 bits, as the specification does, and how large an amount can be', () => {
+    const AMOUNT = { type: 'integer', format: 'int64', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+    const { NewOrder, MovieOrder, DayTotals, TokenResponse } = document.components.schemas as Record<
       string,
       { properties: Record<string, object> }
     >;
     for (const name of ['totalAmount', 'bookingAmount', 'payableAmount'])
-      expect(NewOrder?.properties[name]).toMatchObject({ type: 'integer', format: 'int64' });
+      expect([NewOrder, MovieOrder].map((schema) => schema?.properties[name])).toMatchObject([AMOUNT, AMOUNT]);
+    // The totals of a day may exceed it.
+    expect(JSON.stringify(DayTotals)).not.toContain('"maximum"');
     expect(TokenResponse?.properties.expires_in).toMatchObject({ format: 'int64' });
   });
 
@@ -155,6 +158,11 @@ describe('the OpenAPI document', () => {
       .flatMap((content) => Object.values(content));
     expect(contents.length).toBeGreaterThan(50);
     for (const { example, examples } of contents) expect(example ?? Object.values(examples ?? {})[0]).toBeDefined();
+  });
+
+  test('has the header Location of the answer that begins a resend', () => {
+    const headers = document.paths['/webhooks/resend']?.post?.responses[202]?.headers;
+    expect(Object.keys(headers ?? {})).toEqual(['X-Request-Id', 'Location']);
   });
 
   test('has problems of one form: the title is always the name of the status', () => {

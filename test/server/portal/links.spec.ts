@@ -56,6 +56,10 @@ describe('a link to the portal', () => {
     await opened(url);
   });
 
+  test.each([60_000.5, NaN, 59_999, 31 * 86_400_000])('is not made with a duration of %d ms: 422', async (validMs) => {
+    await expect(links().create(client.id, { validMs })).rejects.toMatchObject({ status: 422 });
+  });
+
   test('opens once: of many browsers at the same moment one is signed in', async () => {
     const url = await linkOf(client.id);
     const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => newBrowser().post(url, {})));

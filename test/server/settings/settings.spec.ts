@@ -66,6 +66,7 @@ describe('a valid value is accepted', () => {
     ['HOST', '127.8.8.8', (config) => config.host, '127.8.8.8'],
     ['USHER_ROLE', 'worker', (config) => config.role, 'worker'],
     ['USHER_AUTH_URL', 'https://auth.example/base//', (config) => config.publicUrl, 'https://auth.example/base'],
+    ['USHER_AUTH_URL', 'https://kinö.example/', (config) => config.publicUrl, 'https://xn--kin-una.example'],
     ['QUEUE_PREFIX', 'Cinema_2', (config) => config.queuePrefix, 'Cinema_2'],
     ['DATABASE_POOL', '1', (config) => config.databasePool, 1],
     ['WEBHOOK_TIMEOUT', '500ms', (config) => config.retry.timeoutMs, 500],

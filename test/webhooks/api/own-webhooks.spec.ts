@@ -83,6 +83,8 @@ describe('a client', () => {
     const after = encodeURIComponent(webhook.createdAt);
     expect((await page(client, `?createdAfter=${after}`)).data.map(({ id }) => id)).toContain(webhook.id);
     expect((await page(client, `?createdBefore=${after}`)).data.map(({ id }) => id)).not.toContain(webhook.id);
+    const lowerCase = after.toLowerCase();
+    expect((await page(client, `?createdAfter=${lowerCase}`)).data.map(({ id }) => id)).toContain(webhook.id);
   });
 
   test.each([
@@ -92,6 +94,7 @@ describe('a client', () => {
     '?status=DONE',
     '?cursor=x',
     '?createdAfter=yesterday',
+    '?createdBefore=9999-12-31T23:59:59-01:00',
     '?referenceId=%00',
   ])('gets 400 that names the invalid part of %s', async (query) => {
     const { status, headers, body } = await client.call('GET', `/webhooks${query}`);

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { MetricsRegistry } from '../../../src/telemetry/metrics.module.js';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
-import { ContactMessages } from '../../../src/webhooks/contact/contact-messages.js';
+import { ContactMessages, whatFollows } from '../../../src/webhooks/contact/contact-messages.js';
 import { ContactState, FailingHost } from '../../../src/webhooks/contact/failing-host.entity.js';
 import { SmtpMessenger } from '../../../src/webhooks/contact/messengers.js';
+import { SPECIFIED_RETRY } from '../../../src/values/retry-schedule.js';
 import { eventually } from '../../support/eventually.js';
 import { type Mail, MailServer } from '../../support/mail-server.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
@@ -88,12 +89,19 @@ test('the first FAILED tells the contact which host fails, since when, why, what
     `${hostOf(one.receiver)} has not accepted notifications since 20`,
     'Last error: the receiver answered 500.',
     '1 notification is FAILED so far.',
+    'each notification gets one attempt. If none of them succeeds, it is FAILED',
     'nothing more is sent until it is resent',
+    'answers 2xx within 60 seconds',
     'POST https://api.cinema.example/webhooks/test',
     'GET https://api.cinema.example/webhooks?status=FAILED',
   ])
     expect(text).toContain(part);
   for (const secret of [one.client.secret, key, 'TX-1', 'BK-1', 'QR-1', '4200']) expect(text).not.toContain(secret);
+});
+
+test('by default the message has the numbers of the specification', () => {
+  expect(whatFollows(SPECIFIED_RETRY)).toContain('gets five attempts, which are over after about eight minutes');
+  expect(whatFollows({ ...SPECIFIED_RETRY, minIntervalMs: 1_000 })).toContain('gets 5 attempts. If none');
 });
 
 test('within the hour nothing more is sent; after it the recovery is told once, with the number of FAILED', async () => {

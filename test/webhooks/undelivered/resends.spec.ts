@@ -163,6 +163,8 @@ describe('POST /webhooks/resend', () => {
     ['status', { status: 'PENDING' }],
     ['since', { ...FAILED, since: 'yesterday' }],
     ['until', { ...FAILED, since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }],
+    ['since', { ...FAILED, since: '0000-01-01T00:00:00+23:59' }],
+    ['until', { ...FAILED, until: '9999-12-31T23:59:59-01:00' }],
     ['referenceId', { ...FAILED, referenceId: 'a b' }],
     ['client', { ...FAILED, client: 'another' }],
   ])('answers 400 that names %s for %j', async (field, request) => {

@@ -116,6 +116,18 @@ describe('GET /webhooks/undelivered', () => {
     expect((body.data as Line[]).map(keyOf)).toEqual(all.slice(0, 60));
   });
 
+  test.each([
+    ['Application/X-NDJSON', true],
+    ['text/html, application/x-ndjson; q=0.5', true],
+    ['application/x-ndjson;q=0', false],
+    ['application/json, application/x-ndjson; q=0.000', false],
+    ['application/x-ndjson-seq', false],
+  ])('with Accept: %s answers lines: %s', async (accept, isLines) => {
+    const client = await usher.client(receiver.url);
+    const { headers } = await client.call('GET', '/webhooks/undelivered', undefined, { accept });
+    expect(headers.get('content-type')).toMatch(isLines ? 'application/x-ndjson' : 'application/json');
+  });
+
   test('reads no further than its reader, so that the memory does not hold a long list', async () => {
     const client = await usher.client(receiver.url);
     await insertFailed(client, references('long', 1_000), 1, { body: JSON.stringify({ data: 'x'.repeat(8_000) }) });

@@ -44,11 +44,16 @@ export const red = onTerminal('red');
 export const bold = onTerminal('bold');
 export const dim = onTerminal('dim');
 
-/** Ignores EPIPE: if the reader has gone (`usher … | head -1`), the command still finishes its work. */
-export function ignoreClosedOutput(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+/**
+ * Ignores EPIPE: if the reader has gone (`usher … | head -1`), the command still finishes its work. Any other error, such as
+ * a full disk, ends the process with one line.
+ */
+export function ignoreClosedOutput(program: string): void {
+  for (const name of ['stdout', 'stderr'] as const) {
+    process[name].on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') return;
+      if (name === 'stdout') process.stderr.write(`${program}: the output cannot be written: ${error.message}\n`);
+      process.exit(1);
     });
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -53,6 +53,18 @@ export class FolderLock {
     }
     await this.#take();
     return this;
+  }
+
+  /**
+   * Waits until every guest has closed its connection to the lock, at most `limitMs`. Whoever comes meanwhile does not join:
+   * it waits until the lock is released.
+   */
+  async awaitGuests(limitMs: number): Promise<void> {
+    this.#announced = 'contending\nholding\n';
+    const signal = AbortSignal.timeout(limitMs);
+    // Each guest listens to it; without this Node warns of a leak at the eleventh.
+    setMaxListeners(0, signal);
+    await Promise.allSettled([...this.#watchers].map((socket) => once(socket, 'close', { signal })));
   }
 
   async release(): Promise<void> {
@@ -112,7 +124,7 @@ const CONTENTION_TIMEOUT_MS = 5_000;
 const START_TIMEOUT_MS = 60_000;
 
 /** Another live opener of the folder, in this process or another one, seen through its lock socket. */
-class LockPeer {
+export class LockPeer {
   #received = '';
 
   private constructor(
@@ -154,6 +166,11 @@ class LockPeer {
   /** Whether it opens its Postgres socket; false if it ends or stays silent. */
   isServing(): Promise<boolean> {
     return this.#announces('serving', START_TIMEOUT_MS, false);
+  }
+
+  /** The connection, which a guest keeps until it closes, does not keep its process alive. */
+  unref(): void {
+    this.socket.unref();
   }
 
   get isClosed(): boolean {

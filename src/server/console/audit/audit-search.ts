@@ -8,7 +8,7 @@ import { type Parameter, runSql, type WriteSql } from '../../../database/stateme
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { Member } from '../../../members/member.entity.js';
 import { firstIdAt, ID } from '../../../values/identifier.js';
-import { namesOf } from '../../../database/sql.js';
+import { namesOf } from '../../../database/statements/names.js';
 import { compared } from '../../../webhooks/undelivered/webhook-ids.js';
 import { isSearchable } from '../../../http/pages/fields.js';
 import type { Found, Part } from '../../../http/pages/list.js';

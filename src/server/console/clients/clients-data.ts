@@ -6,7 +6,7 @@ import { Consent } from '../../../clients/authorization.entity.js';
 import { findClient } from '../../../clients/clients.service.js';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { namesOf } from '../../../database/sql.js';
+import { namesOf } from '../../../database/statements/names.js';
 import { orderKey, timeOfId } from '../../../values/identifier.js';
 import { Member } from '../../../members/member.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';

@@ -1,5 +1,5 @@
 import { ClientApplications } from '../../../clients/client-applications.js';
-import type { Client } from '../../../clients/client.entity.js';
+import { type Client, USUAL_GRANTS } from '../../../clients/client.entity.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { originOf } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
@@ -37,7 +37,7 @@ export const clientsPages = pagesWith(
         name: () => clients.checkName(name),
         notifyUrl: () => notifyUrl && clients.checkNotifyUrl(notifyUrl),
         contact: () => contact && clients.checkContact(contact),
-        redirectUris: () => applications.checkTogether(application),
+        redirectUris: () => applications.checkNew(application),
       });
       if (fields.isSameName !== 'yes' && (await directory.named(name).getExists())) faults.name ??= SAME_NAME;
       if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
@@ -87,7 +87,7 @@ export const clientsPages = pagesWith(
   },
 );
 
-const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
+const USUAL: Application = { redirectUris: [], grantTypes: [...USUAL_GRANTS], isTrusted: false };
 
 /** A new client has {@link USUAL}. */
 const isUnusual = ({ redirectUris, grantTypes }: Application) =>

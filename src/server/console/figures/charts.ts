@@ -103,7 +103,7 @@ function figure(
           html`<path class="grid" d="M${LEFT} ${y(tick)}h${WIDTH}"></path>
             <text x="${LEFT - 4}" y="${y(tick) + 4}" text-anchor="end">${shown(tick)}</text>`,
       )}
-      ${Object.entries({ start: 0, middle: points.length / 2, end: points.length - 1 }).map(
+      ${Object.entries({ start: 0, middle: (points.length - 1) / 2, end: points.length - 1 }).map(
         ([anchor, index]) =>
           html`<text x="${LEFT + (index / (points.length - 1)) * WIDTH}" y="${BASE + 16}" text-anchor="${anchor}">
             ${points[index]?.begin}

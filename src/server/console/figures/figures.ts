@@ -26,16 +26,16 @@ export function ratio(part: number | null) {
   return `${oneDecimal(part * 100)} %`;
 }
 
-/** When a period began, in UTC: the time of day, or the date where periods are longer than an hour. */
+/** When a period began, in UTC: the time of day, with the date where periods are of an hour or longer. */
 function shownTime(startsAt: number, periodMs: number) {
   const text = new Date(startsAt).toISOString();
   if (periodMs >= DAY_MS) return text.slice(5, 10);
-  return periodMs > HOUR_MS ? `${text.slice(5, 10)} ${text.slice(11, 13)}h` : text.slice(11, 16);
+  return periodMs >= HOUR_MS ? `${text.slice(5, 10)} ${text.slice(11, 13)}h` : text.slice(11, 16);
 }
 
 const oneDecimal = (value: number) => String(Math.round(value * 10) / 10);
 
-/** A span of time until now, as periods of one length. `key`: in the address of a page. */
+/** A span of time until now: `periods` whole ones of one length, and the one that runs. `key`: in the address of a page. */
 export type Range = typeof LAST_DAY;
 
 const LAST_DAY = { key: '24h', name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
@@ -51,7 +51,7 @@ export const rangeOf = ({ range }: Texts) => RANGES.find(({ key }) => key === ra
 
 /** For figures that are counted by hour: the last hour becomes the present hour and the one before. */
 export const inHours = (range: Range) =>
-  range.periodMs < HOUR_MS ? { ...range, periodMs: HOUR_MS, periods: 2 } : range;
+  range.periodMs < HOUR_MS ? { ...range, periodMs: HOUR_MS, periods: 1 } : range;
 
 export const rangeLinks = (path: string, current: Range, filter: Texts = {}) =>
   html`<nav class="actions" aria-label="Range">
@@ -64,12 +64,12 @@ export const rangeLinks = (path: string, current: Range, filter: Texts = {}) =>
 
 export type Point = ReturnType<typeof pointsOf>[number];
 
-/** When the first period of a range begins. The last one is the period that runs now. */
-export const beginOf = ({ periodMs, periods }: Range, now: number) => now - (now % periodMs) - (periods - 1) * periodMs;
+/** When the first period of a range begins: early enough for the whole range. The last one is the period that runs now. */
+export const beginOf = ({ periodMs, periods }: Range, now: number) => now - (now % periodMs) - periods * periodMs;
 
 /** The points of a range that ends at `now`, made of the sums of its periods. */
 export const pointsOf = (range: Range, now: number, found: Map<number, Sums>) =>
-  Array.from({ length: range.periods }, (_, index) => {
+  Array.from({ length: range.periods + 1 }, (_, index) => {
     const startsAt = beginOf(range, now) + index * range.periodMs;
     const sums = found.get(startsAt) ?? {};
     return { begin: shownTime(startsAt, range.periodMs), sums, figures: figuresOf([sums]) };

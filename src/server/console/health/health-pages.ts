@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { cpus, freemem, hostname, loadavg, totalmem } from 'node:os';
+import { availableParallelism, freemem, hostname, loadavg, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
@@ -135,7 +135,7 @@ function healthPage(state: HealthState, config: Config) {
           Clock: clock && shownClock(clock.clockAheadMs),
           Memory: `${shownSize(process.memoryUsage.rss())}; heap ${shownSize(used_heap_size)} of ${shownSize(heap_size_limit)}`,
           'Memory of the machine': `${shownSize(freemem())} free of ${shownSize(totalmem())}`,
-          Load: `${loadavg()[0]?.toFixed(2)} on ${cpus().length} processor(s)`,
+          Load: `${loadavg()[0]?.toFixed(2)} on ${availableParallelism()} processor(s)`,
         })}
       </section>
     </div>

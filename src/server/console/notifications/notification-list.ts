@@ -112,6 +112,7 @@ export const notificationColumns = (
       >`,
   },
   Status: { value: ({ webhook }) => webhook.status, cell: statusOf },
+  'Resent as': { value: ({ sentAgain }) => sentAgain && sentAgain.id, isOnlyInFile: true },
   ...(clientId === null && CLIENT),
   Receiver: {
     value: ({ webhook: { notifyUrl } }) => notifyUrl && hostOf(notifyUrl),

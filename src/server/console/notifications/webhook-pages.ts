@@ -82,12 +82,15 @@ const summary = ({ clientId }: Visit, webhook: WebhookView, clientName: string |
     'Resend of': webhook.resendOf && webhookLink(webhook.resendOf),
   });
 
-function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, sent: Sent[] = [], visit: Visit) {
+function timeline({ webhook, attempts }: WebhookDetails, sent: Sent[] = [], visit: Visit) {
+  const { status, notifyUrl, pausedSince } = webhook;
+  if (notifyUrl === null && attempts.length === 0)
+    return emptyState('Deleted because of their age, with what was sent.');
   if (attempts.length === 0)
     return emptyState(
-      notifyUrl === null
-        ? 'Deleted because of their age, with what was sent.'
-        : 'None yet. The first one is made at once.',
+      pausedSince === null
+        ? 'None yet. The first one is made at once.'
+        : 'None yet. Deliveries are paused, so the notification is held until they are resumed.',
     );
   return html`<ol class="timeline">
     ${attempts.map((one, index) => attemptStory(one, status, sentPart(sent[index], visit)))}

@@ -3,7 +3,8 @@ import { type DataSource, type EntityManager, In, IsNull, MoreThan } from 'typeo
 import { Client } from '../../../clients/client.entity.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { runSql } from '../../../database/statements/statement.js';
-import { databaseNow, namesOf } from '../../../database/sql.js';
+import { databaseNow } from '../../../database/sql.js';
+import { namesOf } from '../../../database/statements/names.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
@@ -100,7 +101,8 @@ export class OverviewData {
     });
     const counted = [...ended.keys()];
     const ids = [...new Set([...counted, ...failing.map(({ clientId }) => clientId)])];
-    const before = await this.figures.endedFailed(hour - WEEK_MS, now - WEEK_MS, ids);
+    const before =
+      this.figures.isKept(hour - WEEK_MS, now) && (await this.figures.endedFailed(hour - WEEK_MS, now - WEEK_MS, ids));
     const lost = await this.search.lost(counted, since);
     const paused = await this.manager.findBy(DeliveryPause, {
       subject: In(ids.map((id) => `client:${id}` as const)),
@@ -115,9 +117,9 @@ export class OverviewData {
         until: now,
         /** FAILED notifications that were not sent again. `isCapped`: further ones were not looked at. */
         ...(lost.get(clientId) ?? { lost: 0, isCapped: counted.length === MAX_COUNTED && !ended.has(clientId) }),
-        /** How many ended FAILED, and how many a week before, as far as figures are kept. */
+        /** How many ended FAILED, and how many a week before if those figures are kept. */
         ended: ended.get(clientId) ?? 0,
-        before: before.get(clientId) ?? 0,
+        before: before ? (before.get(clientId) ?? 0) : undefined,
         hosts,
         alarming: hosts.filter(isAlarming).map(({ host }) => host),
         isPaused: paused.some(({ subject }) => subject === `client:${clientId}`),

@@ -30,9 +30,10 @@ export class ReceiversData {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const since = beginOf(inHours(range), now);
+    const earliest = beginOf(inHours(range), since - 1);
     const [hosts, earlier, failing] = await Promise.all([
       this.figures.hosts(since, now, MAX_HOSTS),
-      this.figures.hosts(beginOf(inHours(range), since - 1), since, MAX_HOSTS, false),
+      this.figures.isKept(earliest, now) ? this.figures.hosts(earliest, since, MAX_HOSTS, false) : [],
       manager.find(FailingHost, {
         where: { ...ALARMING, lastFailedAt: MoreThan(since) },
         order: { failingSince: 'DESC' },
@@ -56,8 +57,9 @@ export class ReceiversData {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const since = beginOf(range, now);
+    const earliest = beginOf(range, since - 1);
     const [sums, found, concerned, paused] = await Promise.all([
-      this.figures.ofHost(host, beginOf(range, since - 1), range.periodMs),
+      this.figures.ofHost(host, earliest, range.periodMs),
       this.figures.clientsOf(host, since, MAX_CLIENTS),
       this.pauses.clientsAt(host),
       this.pauses.find(`host:${host}`),
@@ -82,7 +84,7 @@ export class ReceiversData {
       concerned,
       paused,
       points: pointsOf(range, now, sums),
-      before: figuresOfPoints(pointsOf(range, since - 1, sums)),
+      before: this.figures.isKept(earliest, now) ? figuresOfPoints(pointsOf(range, since - 1, sums)) : undefined,
       clients,
       answers: await answersTo(manager, newest, names),
     };

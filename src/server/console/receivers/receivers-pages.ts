@@ -42,7 +42,7 @@ export const receiversPages = pagesWith(
       hint: () =>
         html`<p class="dim">
           The hosts of Notify URLs, at most ${MAX_HOSTS} with the most failed attempts. p50 and p95 are of the durations
-          of attempts.
+          of attempts. The last hour is counted from the beginning of the hour before.
         </p>`,
       read: async ({ given }) => {
         const hosts = await data.lists.get(rangeOf(given));
@@ -111,7 +111,7 @@ function hostPage(visit: Visit, { range, points, before, clients, answers, conce
   ${pausing(visit, paused, html`A pause concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`)}`;
 }
 
-const totals = (figures: Figures, before: Figures) =>
+const totals = (figures: Figures, before?: Figures) =>
   tiles({
     ...cellsOf(TOTALS, { figures, before }),
     Failed: [figures.failures, figures.failures > 0 ? 'bad' : null],

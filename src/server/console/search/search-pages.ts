@@ -6,7 +6,7 @@ import { emptyState, shortId } from '../../../http/pages/parts.js';
 import { pagesWith } from '../../../http/pages/site.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
-import { ID, orderKey } from '../../../values/identifier.js';
+import { ID, orderIdOf, orderKey } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
@@ -33,9 +33,13 @@ export const searchPages = pagesWith(
       return (await webhookList.page({ ...ANY_WEBHOOK, referenceId: query }, null, MAX_FOUND)).webhooks;
     }
 
-    /** The orders of this booking, and those that this transaction completed. Each has an index of its own. */
-    async function ordersFor(query: string) {
-      const found = [{ bookingId: query }, { transactionId: query }].map((where) =>
+    /**
+     * The order with this key, unless a notification stands for it, those of this booking, and those that this transaction
+     * completed. Each has an index of its own.
+     */
+    async function ordersFor(query: string, isNotified: boolean) {
+      const id = isNotified ? '' : (orderIdOf(query) ?? '');
+      const found = [{ id }, { bookingId: query }, { transactionId: query }].map((where) =>
         manager.find(MovieOrder, { select: { id: true, bookingId: true }, where, take: MAX_FOUND }),
       );
       const orders = (await Promise.all(found)).flat();
@@ -49,10 +53,10 @@ export const searchPages = pagesWith(
           const { q: query = '' } = visit.query;
           const view = { title: 'Found', query };
           if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
-          const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
-            webhooksFor(query),
+          const webhooks = await webhooksFor(query);
+          const [clients, orders, members, operators, hosts] = await Promise.all([
             directory.search(query, MAX_FOUND),
-            ordersFor(query),
+            ordersFor(query, webhooks.length > 0),
             membersNamed(manager, query).orderBy('member.name').limit(MAX_FOUND).getMany(),
             operatorsService.list(),
             receivers.lists.get(rangeOf({ range: '7d' })),
@@ -60,7 +64,10 @@ export const searchPages = pagesWith(
           const text = query.toLowerCase();
           const lists = {
             Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
-            Orders: orders.map(({ id, bookingId }) => html`${orderLink(orderKey(id))} booking ${bookingId}`),
+            Orders: orders.map(
+              ({ id, bookingId }) =>
+                html`${orderLink(orderKey(id))} ${bookingId ? `booking ${bookingId}` : 'not completed'}`,
+            ),
             Receivers: (hosts ?? []).filter(({ host }) => host.includes(text)).map(({ host }) => receiverLink(host)),
             Members: members.map(memberLink),
             Operators: operators

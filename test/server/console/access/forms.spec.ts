@@ -63,12 +63,17 @@ test('a form can be sent once: sending it again changes nothing and says so, and
   const send = (name: string) => browser.post('/ops/clients', { ...proof, name }, { page: null });
   expect((await send('')).status).toBe(422);
   expect((await send('Once')).status).toBe(201);
+  const changed = { ...proof, form: `${proof.form}.x`, name: 'Changed' };
+  expect((await browser.post('/ops/clients', changed, { page: null })).status).toBe(403);
   const again = await send('Once');
   expect([again.status, again.text.includes('This form was sent before')]).toEqual([409, true]);
   expect(again.text).not.toContain('Nothing was changed');
+  expect(again.text).toContain('if you did not see a new secret, issue or replace it');
   const both = await Promise.all([1, 2].map(async () => (await send('Twice')).status));
   expect(both).toEqual([409, 409]);
-  expect((await usher.clients.list()).filter(({ name }) => ['Once', 'Twice'].includes(name))).toHaveLength(1);
+  expect((await usher.clients.list()).filter(({ name }) => ['Once', 'Twice', 'Changed'].includes(name))).toHaveLength(
+    1,
+  );
 });
 
 test('a value that another operator has changed meanwhile is shown, and not overwritten', async () => {

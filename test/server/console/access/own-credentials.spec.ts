@@ -27,6 +27,9 @@ describe('METRICS_USER and METRICS_PASSWORD', () => {
     expect(await statusOf('GET', '/ops/metrics', { authorization: basic('ops', 'ops') })).toBe(200);
     expect(await statusOf('GET', '/ops/metrics', { authorization: basic('prometheus', 'ops') })).toBe(401);
     expect(await statusOf('GET', '/ops/metrics', { authorization: basic('ops', 'the password of metrics') })).toBe(401);
+    const { body } = await usher.atOpsPort().request('GET', '/ops/metrics', METRICS);
+    for (const credential of ['operator', 'metrics'])
+      expect(body.text).toContain(`usher_authentication_failures_total{credential="${credential}"} 1\n`);
   });
 
   test.each([

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { ProcessList } from '../../../../src/clients/keys/processes.js';
 import { ServiceProcess } from '../../../../src/database/service-process.entity.js';
 import { VERSION } from '../../../../src/values/version.js';
@@ -11,6 +13,9 @@ let usher: TestUsher;
 const pages = new ConsolePages(() => usher);
 
 beforeAll(async () => {
+  // As where /proc shows processes only (ProcSubset=pid of systemd).
+  jest.spyOn(os, 'cpus').mockReturnValue([]);
+  syncBuiltinESMExports();
   usher = await TestUsher.start();
 });
 afterAll(() => usher.stop());
@@ -32,6 +37,7 @@ test('shows versions, migrations, queues, this process and its settings, without
   expect(fact(text, 'Database')).toMatch(BACKEND === 'mariadb' ? /MariaDB/ : /^PostgreSQL \d/);
   expect(fact(text, 'Redis')).toMatch(BACKEND === 'mariadb' ? /^\d+\.\d+/ : /^no Redis$/);
   expect(fact(text, 'Migrations')).toMatch(/^(\d+) of \1 done$/);
+  expect(fact(text, 'Load')).toMatch(/ on [1-9]\d* processor/);
   expect(fact(text, 'Clock')).toMatch(/the database’s$/);
   expect(fact(text, 'WEBHOOK_RETRY_EVERY')).toBe('1s');
   if (BACKEND === 'mariadb') expect(Number(fact(text, 'Workers connected'))).toBeGreaterThan(0);

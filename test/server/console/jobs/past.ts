@@ -29,10 +29,10 @@ export async function oldFailures({ usher, id: clientId }: TestClient, notifyUrl
   }
 }
 
-/** A host that failed in nine of ten attempts of yesterday, and in five of ten of today. */
+/** A host that failed in nine of ten attempts of a day and a half ago, and in five of ten of today. */
 export async function worstReceiver({ usher, id: clientId }: TestClient): Promise<void> {
   const outcomes = [9, 5].flatMap((failures, day) => {
-    const endedAt = Date.now() - (1 - day) * DAY_MS;
+    const endedAt = Date.now() - (1 - day) * 1.5 * DAY_MS;
     const webhook = { clientId, notifyUrl: 'https://worst.example/notify', createdAt: endedAt };
     return Array.from({ length: 100 }, (_, n) => {
       const hasFailed = n % 10 < failures;

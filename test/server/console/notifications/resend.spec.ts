@@ -55,6 +55,10 @@ test('an operator sends selected notifications again, and the list tells them ap
     new RegExp(`resent as</span> <span[^]{0,80}/ops/webhooks/${resent!.id}"[^]*?badge good">SUCCESS`),
   );
   expect(text).not.toContain(`name="select.${first}"`);
+  const { body } = await usher.request('GET', `/ops/notifications.csv?client=${client.id}`, pages.headers);
+  expect(body.text).toMatch(/^"Notification","Status","Resent as",/);
+  expect(body.text).toContain(`"${first}","FAILED","${resent!.id}"`);
+  expect(body.text).toContain(`"${third}","FAILED",""`);
   const one = await pages.get(`/ops/webhooks/${first}`);
   expect(one).toContain('Notifications of this order');
   expect(one).toContain(`/ops/webhooks/${resent!.id}"`);

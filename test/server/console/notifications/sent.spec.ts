@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ClientSecret } from '../../../../src/clients/client.entity.js';
 import { SecretRotation } from '../../../../src/clients/secrets/secret-rotation.js';
 import { AttemptView } from '../../../../src/webhooks/webhook-view.js';
 import { Webhook, WebhookAttempt } from '../../../../src/webhooks/webhook.entity.js';
@@ -111,4 +112,10 @@ test('the API shows clients no request of an attempt', async () => {
   const { status, body } = await client.call('GET', `/webhooks/${id}`);
   expect(status).toBe(200);
   expect(Object.keys((body.attempts as object[])[0] ?? {})).toEqual(Object.keys(AttemptView.shape));
+});
+
+test('the page says that a secret cannot be opened', async () => {
+  const { client, path } = await changedBetween();
+  await usher.dataSource.manager.update(ClientSecret, { clientId: client.id }, { sealed: 'damaged' });
+  expect((await pages.get(path)).split('because the secret cannot be opened')).toHaveLength(3);
 });

@@ -59,6 +59,9 @@ test('deliveries of a failing client are paused and resumed in its row, and the 
   const waiting = await one.completedOrder();
   await usher.webhook(await other.completedOrder(), 'SUCCESS');
   expect(receiver.of(waiting)).toEqual([]);
+  const { id } = await usher.webhook(waiting, 'PENDING');
+  const held = await pages.counted(`/ops/webhooks/${id}`, 'Deliveries are paused, so the notification is held');
+  expect(held).not.toContain('made at once');
   expect((await post('resume')).location).toBe('/ops?range=7d&done=resume');
   await usher.webhook(waiting, 'SUCCESS');
   expect(await pages.get('/ops?range=7d')).not.toContain('are paused since');

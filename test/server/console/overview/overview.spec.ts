@@ -11,6 +11,7 @@ import { eventually } from '../../../support/eventually.js';
 import { type TestClient, TestUsher } from '../../../support/usher.js';
 import { OperatorBrowser } from '../../../support/operator-browser.js';
 import { ConsolePages, HOSTILE } from '../console-pages.js';
+import { lose } from './lose.js';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -47,22 +48,6 @@ const overviewWith = (what: RegExp, path = '/ops'): Promise<string> =>
     const text = await pages.get(path);
     return what.test(text) ? text : null;
   });
-
-/** A FAILED notification of a client, and the figures of its end. */
-async function lose(of: TestClient, reference: string, at: number): Promise<string> {
-  const { webhook } = await usher.webhooks.notify({
-    referenceId: reference,
-    clientId: of.id,
-    notifyUrl: 'https://lost.example/notify',
-    data: {},
-  });
-  const id = newId('sandbox', at);
-  const ended = { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: at } as const;
-  await usher.dataSource.manager.update(Webhook, { id: webhook.id }, { id, createdAt: at, ...ended });
-  const sent = { clientId: of.id, notifyUrl: 'https://lost.example/notify', createdAt: at };
-  await record([{ webhook: sent, endedAt: at, attempt: { durationMs: 10, hasFailed: true }, ended: 'FAILED' }]);
-  return id;
-}
 
 /** The value of a tile, as text. */
 const tile = (text: string, name: string): string =>
