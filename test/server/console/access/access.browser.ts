@@ -78,18 +78,24 @@ test('the keyboard reaches the content first, then the navigation, and Escape cl
 });
 
 test('what a viewer’s click in Bull Board would change is refused with the reason, and an operator’s is done', async () => {
-  // A context for each: Chromium has hung while it opened a page in a context whose last page was being closed.
+  // A browser for each: Chromium has hung while it opened a page just after one with the frame of the board was closed.
   const answerFor = async (name: string, isRefused: boolean) => {
-    const own = await context({ viewport: { width: 1280, height: 900 } });
-    const page = await signIn(own, name, '/ops/queues/queue/usher-webhook?status=completed');
+    const own = await launchBrowser();
+    const page = await signIn(
+      await own.newContext({ viewport: { width: 1280, height: 900 } }),
+      name,
+      '/ops/queues/queue/usher-webhook?status=completed',
+    );
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
     const board = page.frameLocator('iframe');
     await board.getByText(webhook).first().waitFor();
     await picture(page, `board-${name}`);
     await board.getByRole('button', { name: /clean/i }).first().click();
-    await board.getByRole('button', { name: 'Confirm' }).click();
-    if (isRefused) await board.getByText('your role is viewer').first().waitFor();
-    else await board.getByText(webhook).first().waitFor({ state: 'hidden' });
+    const answer = isRefused
+      ? board.getByText('your role is viewer').first().waitFor()
+      : board.getByText(webhook).first().waitFor({ state: 'hidden' });
+    // The message is shown for a few seconds, so the wait for it begins before the click.
+    await Promise.all([answer, board.getByRole('button', { name: 'Confirm' }).click()]);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await own.close();
   };
