@@ -98,8 +98,9 @@ class Connection {
   enter(begin: () => void): void {
     if (this.waiting.push(begin) > MAX_WAITING_REQUESTS) this.end();
     this.beginNext();
-    // Node resumes the socket when it has parsed a request, so the pause comes after that.
-    if (this.waiting.length > 0) setImmediate(this.pause);
+    if (this.waiting.length === 0) return;
+    // Before the next read: one turn of the event loop reads up to 2 MiB. Whatever reads a body resumes the socket.
+    process.nextTick(this.pause);
   }
 
   /** Node parses all that it has read, and keeps each request until the socket is closed. So its parser drops what follows. */
