@@ -4,6 +4,7 @@ import { TokenService } from '../../src/auth/tokens/token.service.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, usherJson } from '../support/process.js';
 import { type Arrival, TestReceiver } from '../support/receiver.js';
+import { statementsOf } from '../support/statements.js';
 import { TestClient, TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;
@@ -215,19 +216,7 @@ test('enabling a disabled client does not make its tokens valid again', async ()
 
 test('the tables of tokens are not read to revoke them, however many there are', async () => {
   const client = await usher.client();
-  const statements: string[] = [];
-  const ignore = (): undefined => undefined;
-  const logger = usher.dataSource.logger;
-  usher.dataSource.logger = {
-    logQuery: (sql: string) => void statements.push(sql),
-    logQueryError: ignore,
-    logQuerySlow: ignore,
-    logSchemaBuild: ignore,
-    logMigration: ignore,
-    log: ignore,
-  };
-  await usher.clients.revokeTokens(client.id);
-  usher.dataSource.logger = logger;
-  expect(statements.filter((sql) => /usher_client\b/.test(sql))).not.toEqual([]);
-  expect(statements.filter((sql) => /usher_(grant|access_token)/.test(sql))).toEqual([]);
+  const statements = await statementsOf(usher.dataSource, () => usher.clients.revokeTokens(client.id));
+  expect(statements.filter(({ sql }) => /usher_client\b/.test(sql))).not.toEqual([]);
+  expect(statements.filter(({ sql }) => /usher_(grant|access_token)/.test(sql))).toEqual([]);
 });

@@ -3,25 +3,18 @@ import { DatabaseClock } from '../../src/database/database-clock.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
 import { IdempotencyKey, MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { orderIdOf } from '../../src/values/identifier.js';
+import { statementsFromNowOn } from '../support/statements.js';
 import { type Answer, NEW_ORDER, TestUsher } from '../support/usher.js';
 
 const ORDER = { ...NEW_ORDER, notifyUrl: 'http://127.0.0.1:9999/never-called' };
 
 let usher: TestUsher;
-let statements: string[] = [];
+let statements: string[];
 
 beforeAll(async () => {
   // A worker would make statements of its own.
   usher = await TestUsher.start({ USHER_ROLE: 'api' });
-  const ignore = (): undefined => undefined;
-  usher.dataSource.logger = {
-    logQuery: (sql: string) => void statements.push(sql),
-    logQueryError: ignore,
-    logQuerySlow: ignore,
-    logSchemaBuild: ignore,
-    logMigration: ignore,
-    log: ignore,
-  };
+  statements = statementsFromNowOn(usher.dataSource);
 });
 afterAll(() => usher.stop());
 
@@ -43,7 +36,7 @@ test.each([
 ])('an order takes %s round trips to the database in a process that remembers nothing', async (_, most, key) => {
   const authorization = await bearer();
   usher.running.app.get(DatabaseClock, { strict: false })['reading'] = { databaseMs: 0, at: -Infinity };
-  statements = [];
+  statements.length = 0;
   expect((await post(authorization, key)).status).toBe(201);
   expect(statements.length).toBeLessThanOrEqual(most);
 });
@@ -62,7 +55,7 @@ test('a completion in the transaction of an application adds at most four statem
   const key = await (await usher.client()).order({ notifyUrl: ORDER.notifyUrl });
   const orders = usher.running.app.get(OrdersService, { strict: false });
   await usher.dataSource.transaction(async (manager) => {
-    statements = [];
+    statements.length = 0;
     await orders.complete(key, { bookingId: 'BK-1', transactionId: 'TX-1' }, { manager });
   });
   const own = statements

@@ -1,35 +1,26 @@
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { AccessTokens } from '../../../src/auth/bearer/access-tokens.js';
 import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
 import { digestToken, generateToken } from '../../../src/auth/tokens/token.js';
 import { eventually } from '../../support/eventually.js';
+import { statementsFromNowOn } from '../../support/statements.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
 const NOTIFY_URL = 'http://127.0.0.1:9009/notify';
 
 let usher: TestUsher;
 let dataSource: DataSource;
-let statements: string[] = [];
+let statements: string[];
 
 beforeAll(async () => {
   usher = await TestUsher.shared();
-  dataSource = usher.running.app.get<DataSource>(getDataSourceToken('usher'));
-  dataSource.logger = { ...SILENT, logQuery: (sql) => void statements.push(sql) };
+  dataSource = usher.dataSource;
+  statements = statementsFromNowOn(dataSource);
 });
 afterEach(() => {
-  statements = [];
+  statements.length = 0;
 });
-
-const SILENT = {
-  logQuery: (_: string) => undefined,
-  logQueryError: () => undefined,
-  logQuerySlow: () => undefined,
-  logSchemaBuild: () => undefined,
-  logMigration: () => undefined,
-  log: () => undefined,
-};
 
 async function tokenOf(client: TestClient): Promise<string> {
   return String((await client.token()).body.access_token);
@@ -46,7 +37,7 @@ const lookups = (): number => statements.filter((sql) => sql.includes('usher_acc
 
 test('five requests with a valid token cause one database query', async () => {
   const token = await tokenOf(await usher.client(NOTIFY_URL));
-  statements = [];
+  statements.length = 0;
   for (let use = 0; use < 5; use += 1) expect(await statusOf(token)).toBe(404);
   expect(lookups()).toBe(1);
 });
@@ -96,7 +87,7 @@ test('a token that is forgotten during its lookup is not cached', async () => {
   const lookUp = tokens.holderOf(token);
   tokens.forget(token);
   await lookUp;
-  statements = [];
+  statements.length = 0;
   await tokens.holderOf(token);
   expect(lookups()).toBe(1);
 });

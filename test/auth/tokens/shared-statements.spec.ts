@@ -6,23 +6,16 @@ import { digestToken } from '../../../src/auth/tokens/token.js';
 import { newId } from '../../../src/values/identifier.js';
 import { eventually } from '../../support/eventually.js';
 import { usherJson } from '../../support/process.js';
+import { statementsFromNowOn } from '../../support/statements.js';
 import { basic, type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
-let statements: string[] = [];
+let statements: string[];
 
 beforeAll(async () => {
   // A worker would make statements of its own: retry runs, and a purge at every full hour.
   usher = await TestUsher.start({ USHER_ROLE: 'api' });
-  const ignore = (): undefined => undefined;
-  usher.dataSource.logger = {
-    logQuery: (sql: string) => void statements.push(sql),
-    logQueryError: ignore,
-    logQuerySlow: ignore,
-    logSchemaBuild: ignore,
-    logMigration: ignore,
-    log: ignore,
-  };
+  statements = statementsFromNowOn(usher.dataSource);
 });
 afterAll(() => usher.stop());
 
@@ -42,7 +35,7 @@ const newGrant = ({ id: clientId }: TestClient, refreshDigest = digest()): NewGr
 describe('concurrent token requests', () => {
   test('share one statement', async () => {
     const client = await usher.client();
-    statements = [];
+    statements.length = 0;
     await Promise.all(Array.from({ length: 40 }, () => store().issue(newGrant(client))));
     expect(count(/INTO .*usher_grant/)).toBe(1);
     expect(await usher.dataSource.manager.countBy(Grant, { clientId: client.id })).toBe(40);
@@ -101,7 +94,7 @@ describe('concurrent token requests', () => {
 test('a token request alone costs one statement, once its client is known', async () => {
   const client = await usher.client();
   await client.token();
-  statements = [];
+  statements.length = 0;
   await client.token();
   // The database's time is read again every few seconds.
   expect(statements.filter((sql) => !/^SELECT .* AS now$/.test(sql))).toHaveLength(1);

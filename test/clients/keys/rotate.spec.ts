@@ -2,8 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { getDataSourceToken } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { ClientSecret, LEAKED } from '../../../src/clients/client.entity.js';
 import { KeyCheck } from '../../../src/clients/keys/key-check.js';
@@ -27,10 +25,8 @@ const own = `${hostname()}:${process.pid}`;
 /** What a command with the new key in front answers about the server of these tests. */
 const OLD_FIRST = { unreadable: [], lacking: [], unknown: [], not_first: [`${own} (it has old, new)`] };
 
-const dataSourceOf = (usher: TestUsher): DataSource => usher.running.app.get<DataSource>(getDataSourceToken('usher'));
-
 const keyIds = async (usher: TestUsher): Promise<string[]> => {
-  const secrets = await dataSourceOf(usher).manager.find(ClientSecret);
+  const secrets = await usher.dataSource.manager.find(ClientSecret);
   return [...new Set(secrets.map(({ keyId }) => keyId))];
 };
 
@@ -67,13 +63,13 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
   test('encrypts every secret with the first key while clients authenticate and are notified', async () => {
     const client = await usher.client(receiver.url);
     const leaked = await usher.client();
-    await dataSourceOf(usher).manager.update(ClientSecret, { clientId: leaked.id }, { digest: LEAKED });
+    await usher.dataSource.manager.update(ClientSecret, { clientId: leaked.id }, { digest: LEAKED });
     for (let made = 0; made < 250; made += 1) await usher.clients.create(`Client ${made}`, null);
     let isRotating = true;
     const rotation = usherJson<object>(settings, ['keys', 'rotate']).finally(() => (isRotating = false));
     const statuses = new Set<number>();
     while (isRotating) statuses.add(await statusOf(client));
-    const total = await dataSourceOf(usher).manager.count(ClientSecret);
+    const total = await usher.dataSource.manager.count(ClientSecret);
     expect(await rotation).toEqual({ rotated: total, total, key_id: 'new', remaining: 0, ...OLD_FIRST });
     expect([...statuses, await statusOf(client)].every((status) => status === 200)).toBe(true);
     expect(await keyIds(usher)).toEqual(['new']);
@@ -83,7 +79,7 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
   });
 
   test('changes nothing when it runs again', async () => {
-    const total = await dataSourceOf(usher).manager.count(ClientSecret);
+    const total = await usher.dataSource.manager.count(ClientSecret);
     const { USHER_MASTER_KEYS: _, ...others } = settings;
     const onlyFirst = { ...others, ...NEW_FIRST };
     await usherJson(onlyFirst, ['keys', 'rotate']);
@@ -111,10 +107,10 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
     expect(same.stdout).toContain(
       `${rotated}The other keys are no longer needed; remove them from USHER_MASTER_KEYS.\n`,
     );
-    await dataSourceOf(usher).manager.update(ServiceProcess, { name: own }, { keyIds: ['old'] });
+    await usher.dataSource.manager.update(ServiceProcess, { name: own }, { keyIds: ['old'] });
     const sole = await run({ ...usher.settings, USHER_MASTER_KEYS: OLD }, ['keys', 'rotate']);
     expect(sole.stdout.endsWith(rotated)).toBe(true);
-    await dataSourceOf(usher).manager.update(ServiceProcess, { name: own }, { keyIds: ['old', 'new'] });
+    await usher.dataSource.manager.update(ServiceProcess, { name: own }, { keyIds: ['old', 'new'] });
   });
 
   test('completes an interrupted rotation', async () => {
@@ -134,7 +130,7 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
     const [damaged, client] = [await usher.client(), await usher.client()];
     // Of its two secrets neither can be opened.
     await usherJson(usher.settings, ['client', 'rotate-secret', damaged.id]);
-    await dataSourceOf(usher).manager.update(ClientSecret, { clientId: damaged.id }, { sealed: 'damaged' });
+    await usher.dataSource.manager.update(ClientSecret, { clientId: damaged.id }, { sealed: 'damaged' });
     const asJson = await run(settings, ['keys', 'rotate', '--json']);
     expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([
       1,
@@ -160,7 +156,7 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
 
   test('makes the old key unnecessary; without the new one commands work, and give new secrets, but create no client', async () => {
     await usherJson(settings, ['keys', 'rotate']);
-    const total = await dataSourceOf(usher).manager.count(ClientSecret);
+    const total = await usher.dataSource.manager.count(ClientSecret);
     expect(await usherJson<unknown[]>({ ...settings, USHER_MASTER_KEYS: NEW }, ['client', 'list'])).toHaveLength(total);
     const lost = { ...settings, USHER_MASTER_KEYS: OLD };
     expect(await usherJson<unknown[]>(lost, ['client', 'list'])).toHaveLength(total);

@@ -4,6 +4,7 @@ import { OrderList } from '../../../src/orders/list/order-list.js';
 import { DeliveredReference, Webhook } from '../../../src/webhooks/webhook.entity.js';
 import { application, ownerToken, signedIn, startWithIssuer } from '../../auth/authorize/support.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
+import { statementsFromNowOn } from '../../support/statements.js';
 import { COMPLETION, NEW_ORDER, ONE_ATTEMPT, type TestClient, type TestUsher } from '../../support/usher.js';
 import { callOf, insertOrders, page, readAll } from './support.js';
 
@@ -204,17 +205,8 @@ test('reading costs one statement if all orders have positions and no notificati
   const client = await newClient();
   await insertOrders(usher, client, times(120), { status: 'PENDING' });
   await readAll(callOf(client));
-  const statements: string[] = [];
   const { logger } = usher.dataSource;
-  const ignore = (): undefined => undefined;
-  const others = {
-    logQueryError: ignore,
-    logQuerySlow: ignore,
-    logSchemaBuild: ignore,
-    logMigration: ignore,
-    log: ignore,
-  };
-  usher.dataSource.logger = { ...others, logQuery: (sql: string) => void statements.push(sql) };
+  const statements = statementsFromNowOn(usher.dataSource);
   const list = usher.running.app.get(OrderList, { strict: false });
   const holder = { clientId: client.id, ownerId: null };
   await list.page(holder);

@@ -1,17 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Logger } from 'typeorm';
 import { ContactMessages } from '../../../src/webhooks/contact/contact-messages.js';
 import { TestReceiver } from '../../support/receiver.js';
+import { statementsOf } from '../../support/statements.js';
 import { TestUsher } from '../../support/usher.js';
-
-const SILENT: Logger = {
-  logQuery: () => undefined,
-  logQueryError: () => undefined,
-  logQuerySlow: () => undefined,
-  logSchemaBuild: () => undefined,
-  logMigration: () => undefined,
-  log: () => undefined,
-};
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -24,23 +15,16 @@ afterAll(async () => {
   receiver.close();
 });
 
-async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
-  const { dataSource } = usher;
-  const { logger } = dataSource;
-  const statements: string[] = [];
-  dataSource.logger = { ...SILENT, logQuery: (sql) => void statements.push(sql) };
-  await work().finally(() => (dataSource.logger = logger));
-  return statements;
-}
-
 test('a delivery to a client whose Notify URLs are healthy makes no statement of its own, and an idle retry run one for all', async () => {
   const client = await usher.client(receiver.url);
   const delivery = async (): Promise<void> => {
     await usher.webhook(await client.completedOrder(), 'SUCCESS');
   };
   await delivery();
-  const about = (await statementsOf(delivery)).filter((sql) => /failing_host|contact_state/.test(sql));
-  expect(about).toEqual([expect.stringContaining('FOR UPDATE SKIP LOCKED')]);
+  const about = (await statementsOf(usher.dataSource, delivery)).filter(({ sql }) =>
+    /failing_host|contact_state/.test(sql),
+  );
+  expect(about).toMatchObject([{ sql: expect.stringContaining('FOR UPDATE SKIP LOCKED') }]);
   const messages = usher.running.app.get(ContactMessages, { strict: false });
-  expect(await statementsOf(() => messages.look())).toHaveLength(1);
+  expect(await statementsOf(usher.dataSource, () => messages.look())).toHaveLength(1);
 });

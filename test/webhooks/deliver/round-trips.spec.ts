@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { isPostgres } from '../../../src/database/data-source.js';
 import { eventually } from '../../support/eventually.js';
 import { TestReceiver } from '../../support/receiver.js';
+import { loggerOf } from '../../support/statements.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
 /** What tells the statements of a completion and its delivery from those of timers and pages. */
@@ -19,15 +20,7 @@ beforeAll(async () => {
   // A retry run, which also reads these tables, comes between every 24 days alone.
   usher = await TestUsher.start({ WEBHOOK_RETRY_EVERY: '24d' });
   client = await usher.client(receiver.url);
-  const ignore = (): undefined => undefined;
-  const silent = {
-    logQueryError: ignore,
-    logQuerySlow: ignore,
-    logSchemaBuild: ignore,
-    logMigration: ignore,
-    log: ignore,
-  };
-  usher.dataSource.logger = { ...silent, logQuery: (sql: string) => void (OF_THE_ROAD.test(sql) && sent.push(sql)) };
+  usher.dataSource.logger = loggerOf({ logQuery: (sql) => void (OF_THE_ROAD.test(sql) && sent.push(sql)) });
 });
 afterAll(async () => {
   await usher.stop();

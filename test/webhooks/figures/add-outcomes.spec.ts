@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { Logger } from 'typeorm';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
 import type { FinishedAttempt } from '../../../src/webhooks/deliver/claim.js';
 import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
@@ -8,6 +7,7 @@ import { OutcomeStore } from '../../../src/webhooks/deliver/outcome.store.js';
 import { DeliveryFigure } from '../../../src/webhooks/figures/delivery-figure.entity.js';
 import type { Outcome } from '../../../src/webhooks/transport/outcome.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
+import { loggerOf } from '../../support/statements.js';
 import { TestUsher } from '../../support/usher.js';
 
 const FACTS = { address: '192.0.2.1', phase: 'body', snippet: '' } as const;
@@ -152,7 +152,7 @@ test('concurrent batches on the same rows lose nothing and do not deadlock', asy
   const batches = Array.from({ length: 12 }, (_, n) => claims.filter((_, index) => index % 12 === n));
   const faults: string[] = [];
   const { logger } = usher.dataSource;
-  usher.dataSource.logger = { ...SILENT, logQueryError: (error) => void faults.push(String(error)) };
+  usher.dataSource.logger = loggerOf({ logQueryError: (error) => void faults.push(String(error)) });
   await Promise.all(
     // Every batch has its own order, and every store would be a process.
     batches.map((batch, n) =>
@@ -167,12 +167,3 @@ test('concurrent batches on the same rows lose nothing and do not deadlock', asy
   for (const { id } of clients)
     for (const host of hosts) expect(all[`${id} ${host}`]).toMatchObject({ attempts: 12, duration_sum: 12 });
 });
-
-const SILENT: Logger = {
-  logQuery: () => undefined,
-  logQueryError: () => undefined,
-  logQuerySlow: () => undefined,
-  logSchemaBuild: () => undefined,
-  logMigration: () => undefined,
-  log: () => undefined,
-};

@@ -7,8 +7,8 @@ import { newId } from '../../../src/values/identifier.js';
 import { Sweep } from '../../../src/webhooks/queue/sweep.js';
 import { DeliveryPauses } from '../../../src/webhooks/delivery-pauses.js';
 import { DeliveryPause, heldAt, type PauseSubject, Webhook } from '../../../src/webhooks/webhook.entity.js';
+import { statementsOf } from '../../support/statements.js';
 import { TestUsher } from '../../support/usher.js';
-import { recordStatements } from './support.js';
 
 const HELD = 2_500;
 /** What a run of every second releases, at a distance of 10 ms. */
@@ -61,7 +61,7 @@ const heldWebhook = (clientId: string, number: number): Webhook => ({
 test.each(['overdue', 'all'] as const)(
   'a run for %s rows reads none that a pause holds, by the index of due ones',
   async (extent) => {
-    const statements = await recordStatements(usher.dataSource, async () => sweep.run(extent, await now()));
+    const statements = await statementsOf(usher.dataSource, async () => sweep.run(extent, await now()));
     const reads = statements.filter(({ sql }) => /FROM .usher_webhook. /.test(sql));
     expect(reads).toHaveLength(1);
     const [{ sql, parameters }] = reads as [(typeof statements)[number]];
@@ -91,6 +91,6 @@ test('the webhooks of a resumed pause become due one after another, a part in ea
 test('further runs continue until nothing is held, and a run without a resumed pause changes nothing', async () => {
   for (let run = 0; run < HELD / A_RUN; run += 1) await sweep.run('overdue', 0);
   expect(await usher.dataSource.manager.countBy(Webhook, { nextAttemptAt: heldAt(pause) })).toBe(0);
-  const reads = await recordStatements(usher.dataSource, () => sweep.run('overdue', 0));
+  const reads = await statementsOf(usher.dataSource, () => sweep.run('overdue', 0));
   expect(reads.length).toBeLessThanOrEqual(3);
 });
