@@ -123,7 +123,10 @@ const UNUSED_KEYS = {
 
 async function rotateKeys(options: { force?: true }, asJson: boolean): Promise<Output> {
   const { place, hasOtherKeys, ...done } = await withProgress('Encrypting', asJson, (show) =>
-    withServices(({ keyRotation }) => keyRotation.run(show, options)),
+    withServices(async ({ keyCheck, keyRotation }) => {
+      await keyCheck.checkEncryptionKey();
+      return keyRotation.run(show, options);
+    }),
   );
   const lines = [
     `${done.rotated} of ${done.total} client secret(s) encrypted again with master key "${done.keyId}".`,

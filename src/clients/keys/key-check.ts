@@ -57,14 +57,19 @@ export class KeyCheck implements OnModuleInit {
   async checkForProcesses(): Promise<void> {
     if (!(await this.processes.read()).some(({ isAlive }) => isAlive)) return;
     const { id } = this.keys.encryptionKey();
-    const faults = await this.faults(id);
     const { lacking } = await this.processes.notEncryptingWith(id);
     // A process reads its key file again when it meets a new key.
-    if (lacking.length > 0 && (!this.keyFile || faults.length > 0))
+    if (lacking.length > 0 && (!this.keyFile || (await this.faults(id)).length > 0))
       throw new StartUpError(
         `${couldNotOpen(id, lacking)}; run the command with the master keys of these processes, or add "${id}" to them. ${KILLED_STAYS_LISTED}`,
       );
-    const own = faults.find(({ keyId }) => keyId === id);
+    await this.checkEncryptionKey();
+  }
+
+  /** @throws StartUpError if the key that encrypts has other bytes than in the processes that have encrypted with it */
+  async checkEncryptionKey(): Promise<void> {
+    const { id } = this.keys.encryptionKey();
+    const own = (await this.faults(id)).find(({ keyId }) => keyId === id);
     if (own) throw new StartUpError(own.reason);
   }
 

@@ -5,6 +5,7 @@ import { KeyRing, Vault } from '../../../src/clients/secrets/vault.js';
 import { parseMasterKeys } from '../../../src/values/master-key.js';
 import { captureLog } from '../../auth/tokens/support.js';
 import { eventually } from '../../support/eventually.js';
+import { usherProcess } from '../../support/process.js';
 import { ConsolePages } from '../../server/console/console-pages.js';
 import { basic, type TestClient, TestUsher } from '../../support/usher.js';
 
@@ -65,6 +66,17 @@ test('one damaged row is a fault for its client alone', async () => {
   expect((await client.token()).status).toBe(503);
   expect((await (await usher.client()).token()).status).toBe(200);
   expect((await ready()).status).toBe(200);
+});
+
+test('"keys rotate" is refused with other bytes under the id of the first key, with which no process could open the secrets', async () => {
+  const other = await usher.client();
+  const earlier = key('k0');
+  await encryptWith(earlier);
+  const before = await usher.dataSource.manager.find(ClientSecret);
+  const settings = { ...usher.settings, USHER_MASTER_KEYS: `${key('k1')},${earlier}` };
+  const { code, stderr } = await usherProcess(settings, ['keys', 'rotate', '--force']);
+  expect([code, await usher.dataSource.manager.find(ClientSecret)]).toEqual([1, before]);
+  expect([stderr, (await other.token()).status]).toEqual([expect.stringContaining('which differs in'), 200]);
 });
 
 test('a wrong secret is answered 401', async () => {
