@@ -112,9 +112,8 @@ export class Erasure {
     for (const entity of [FailingHost, ContactState, DeliveryFigure]) await manager.delete(entity, { clientId });
     await manager.delete(DeliveryPause, { subject });
     if (!client && total(erased) === 0) {
-      const [before] = await this.audit.list({ action: 'client.erased', subject, limit: 1 });
-      if (!before) throw unknownClient(clientId);
-      return erased;
+      const [started] = await this.audit.list({ action: 'client.erasure-started', subject, limit: 1 });
+      if (!started) throw unknownClient(clientId);
     }
     await this.audit.record({ action: 'client.erased', subject, actor, detail: { ...erased } });
     return erased;
