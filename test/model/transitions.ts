@@ -161,7 +161,7 @@ export const TRANSITIONS: Transition[] = [
     name: 'record-failure',
     by: 'worker',
     code: `${OUTCOME} recordFailures`,
-    sql: "UPDATE next_attempt_at, or status = 'FAILED', WHERE status = 'PENDING' AND attempts = mine",
+    sql: "UPDATE next_attempt_at, or status = 'FAILED', WHERE status = 'PENDING' AND attempts <= mine",
     when: `${ANSWERED} && !wasOk[w]`,
     rules: { isPending: IS_PENDING, isMine: IS_MINE },
     effects: ['REMEMBER(n)'],

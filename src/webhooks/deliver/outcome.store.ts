@@ -142,7 +142,7 @@ function endDelivered(on: OnDataSource, ids: string[], finishedAt: number): Stat
   };
 }
 
-/** Sets when the next attempt of webhooks is due, or ends them after the last one (`due` is null). */
+/** Sets when the next attempt is due, or ends webhooks after the last one (`due` is null). A failover may have forgotten the claim. */
 function recordFailures(
   on: OnDataSource,
   ids: string[],
@@ -152,8 +152,8 @@ function recordFailures(
   return {
     write: (parameter) => `
       UPDATE ${tableOf(on, Webhook)}
-      SET next_attempt_at = ${parameter(due)} ${due === null ? `, status = 'FAILED', live_key = NULL, finished_at = ${parameter(endedAt)}` : ''}
-      WHERE id ${dialectOf(on).isOneOf(parameter, ids)} AND status = 'PENDING' AND attempts = ${parameter(attempt)}`,
+      SET attempts = ${parameter(attempt)}, next_attempt_at = ${parameter(due)} ${due === null ? `, status = 'FAILED', live_key = NULL, finished_at = ${parameter(endedAt)}` : ''}
+      WHERE id ${dialectOf(on).isOneOf(parameter, ids)} AND status = 'PENDING' AND attempts <= ${parameter(attempt)}`,
   };
 }
 

@@ -5,7 +5,7 @@ import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
 import { OutcomeStore } from '../../../src/webhooks/deliver/outcome.store.js';
 import type { Outcome } from '../../../src/webhooks/transport/outcome.js';
-import { Webhook } from '../../../src/webhooks/webhook.entity.js';
+import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
@@ -61,4 +61,19 @@ test('a success of an earlier attempt ends the webhook, and a failure of the las
   expect(ended).toMatchObject({ status: 'SUCCESS', nextAttemptAt: null, finishedAt: endedAt });
   await outcomes.record([{ claim: second, outcome: REFUSED, endedAt: endedAt + 1 }]);
   expect(await read()).toEqual(ended);
+});
+
+test('a failed attempt counts even if a failover of the database has forgotten its claim', async () => {
+  const [webhook] = await usher.webhooks.find(await client.completedOrder());
+  const { id } = webhook!;
+  const rows = usher.dataSource.getRepository(Webhook);
+  const before = await rows.findOneByOrFail({ id });
+  const claim = await claimOf(id);
+  await rows.update({ id }, { attempts: before.attempts, nextAttemptAt: before.nextAttemptAt });
+  await usher.dataSource.manager.delete(WebhookAttempt, { webhookId: id });
+  const endedAt = claim.at.databaseMs + 1;
+  const [state] = await outcomes.record([{ claim, outcome: REFUSED, endedAt }]);
+  await rows.update({ id }, { nextAttemptAt: endedAt });
+  expect(await claimOf(id)).toMatchObject({ attempt: 2 });
+  expect(state?.nextAttemptAt).toBeGreaterThan(endedAt);
 });
