@@ -35,9 +35,9 @@ const SHARES_TRANSACTION = 'usher:shares-transaction';
 
 /**
  * Marks a listener that allows completions of several orders in one transaction: it refuses an order only by a problem of
- * http/problem.ts, and leaves the transaction usable.
+ * http/problem.ts, and leaves the transaction usable. With false it allows one order, but is called when the marked ones are.
  */
-export const SharesTransaction = (): MethodDecorator => SetMetadata(SHARES_TRANSACTION, true);
+export const SharesTransaction = (several = true): MethodDecorator => SetMetadata(SHARES_TRANSACTION, several);
 
 /** The final statuses of a webhook (specification 3). */
 export type FinalStatus = 'SUCCESS' | 'FAILED';
@@ -102,7 +102,7 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
   private readonly logger = new Logger('Usher Event');
   /** The listeners that {@link SharesTransaction} marks. */
   private readonly sharing = new WeakSet<ListenerFn>();
-  /** Events with a listener that {@link SharesTransaction} does not mark. */
+  /** Events with a listener that allows one order in a transaction. */
   private readonly unshared = new Set<string | symbol>();
   private readonly subscribed = new WeakSet<Wrapper>();
   /** Whether the application has started, so that no provider comes any more. */
@@ -167,13 +167,14 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
         const listener = ((...values) => this.call(wrapper, name, values, options)) as ListenerFn;
         if (options.prependListener) this.prependListener(event, listener);
         else this.on(event, listener);
-        if (Reflect.hasMetadata(SHARES_TRANSACTION, method)) this.sharing.add(listener);
-        else this.unshared.add(event);
+        const several: unknown = Reflect.getMetadata(SHARES_TRANSACTION, method);
+        if (several !== undefined) this.sharing.add(listener);
+        if (several !== true) this.unshared.add(event);
       }
     }
   }
 
-  /** Whether {@link SharesTransaction} marks all listeners of an event. */
+  /** Whether all listeners of an event allow several orders in a transaction. */
   mayShareTransaction(event: string): boolean {
     return !this.unshared.has(event);
   }

@@ -9,6 +9,7 @@ import {
   type FinalStatus,
   OnOrderCompleted,
   type OrderCompleted,
+  SharesTransaction,
   UsherEmitter,
   WebhookEnded,
 } from '../events/events.js';
@@ -55,6 +56,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
 
   /** Records the notification of an order that OrdersModule completed. */
   @OnOrderCompleted()
+  @SharesTransaction(false)
   async noteCompletion({ order, clientId, manager, ...event }: OrderCompleted): Promise<void> {
     const notifyUrl = event.notifyUrl ?? undefined;
     const ownerId = event.ownerId ?? undefined;

@@ -121,8 +121,8 @@ test('an order that is completed while the application closes is notified', asyn
   await host.stop();
 });
 
-test('RecordingWebhookModule finds the transaction of a caller too, and forgets what it rolled back', async () => {
-  const host = await TransactionHost.start('currentManager', RecordingWebhookModule);
+test('RecordingWebhookModule finds the transaction of a caller too, and forgets what it rolled back or what a listener refused', async () => {
+  const host = await TransactionHost.start('currentManager', RecordingWebhookModule, [Seats]);
   try {
     const webhooks = host.webhooks as unknown as RecordingWebhooks;
     const failing = host.transaction(async () => {
@@ -143,7 +143,14 @@ test('RecordingWebhookModule finds the transaction of a caller too, and forgets 
       await nested(manager, 'Kept');
       await expect(nested(manager, 'Undone', new Error('no seat is left'))).rejects.toThrow('no seat is left');
     });
+    const { key } = await host.orders.create(host.client, NEW_ORDER);
+    await host.transaction(async () => {
+      const refused = host.orders.complete(key, { bookingId: Seats.TAKEN, transactionId: 'TX-1' });
+      await expect(refused).rejects.toThrow('no seat is left');
+    });
     expect([names(webhooks.requests), names(webhooks.rolledBack)]).toEqual([['Kept'], ['Ticket-1', 'Undone']]);
+    await host.orders.complete(key, COMPLETION);
+    expect(names(webhooks.requests)).toEqual(['Kept', key]);
   } finally {
     await host.stop();
   }
