@@ -4,6 +4,7 @@ import { notifyUrlErrors, notifyUrlMissing } from '../../clients/clients.service
 import { tooManyPerMinute } from '../../http/minute-limit.js';
 import { answer, operations } from '../../http/operation.js';
 import { invalidFields, validated } from '../../http/problem.js';
+import { noSecret } from '../deliver/signing.js';
 import { unknownWebhook } from '../webhook-queries.js';
 import { notFailed } from '../webhook.service.js';
 import { WebhooksController } from './webhooks.controller.js';
@@ -127,7 +128,7 @@ export const WEBHOOK_OPERATIONS = operations('Webhooks', WebhooksController, {
       'the header is `X-Webhook-Test: true`. Its order does not exist. It is sent once and is not listed. Ten a minute.',
     body: { schema: TestRequest, example: { notifyUrl: 'https://partner.example/notify' }, optional: true },
     answers: { 200: answer('The result of the test.', TestResult, TEST_RESULT) },
-    failures: [NO_HTTPS, notifyUrlMissing(), tooManyPerMinute(TEST_LIMIT), tooManyPending(10_000)],
+    failures: [NO_HTTPS, noSecret(ID), notifyUrlMissing(), tooManyPerMinute(TEST_LIMIT), tooManyPending(10_000)],
   },
   resend: {
     id: 'resendWebhook',

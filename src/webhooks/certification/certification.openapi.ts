@@ -1,5 +1,6 @@
 import { tooManyPerMinute } from '../../http/minute-limit.js';
 import { answer, operations } from '../../http/operation.js';
+import { noSecret } from '../deliver/signing.js';
 import {
   CERTIFICATION_LIMIT,
   CertificationsController,
@@ -8,6 +9,8 @@ import {
   secretBeingChanged,
 } from './certification.module.js';
 import { Certification, CertificationRequest } from './certification.schemas.js';
+
+const ID = 's0kT3aVb9Rm5Wc7Zp1Qx4L';
 
 const EXAMPLE: Certification = {
   passed: false,
@@ -46,6 +49,12 @@ export const CERTIFICATION_OPERATIONS = operations('Webhooks', CertificationsCon
       'the first four and 4xx to the others. All are marked as tests, and none is listed. Three a minute.',
     body: { schema: CertificationRequest, example: {}, optional: true },
     answers: { 200: answer('What the receiver did.', Certification, EXAMPLE) },
-    failures: [onlyInSandbox(), secretBeingChanged(), noNotifyUrl(), tooManyPerMinute(CERTIFICATION_LIMIT)],
+    failures: [
+      onlyInSandbox(),
+      noSecret(ID),
+      secretBeingChanged(),
+      noNotifyUrl(),
+      tooManyPerMinute(CERTIFICATION_LIMIT),
+    ],
   },
 });

@@ -4,7 +4,7 @@ import { attemptHeaders, NONCE_LENGTH, type SigningKeys, timestampOf } from '../
 import type { ClientSecret } from '../../clients/client.entity.js';
 import { ClientSecrets, type SigningPair } from '../../clients/secrets/client-secrets.js';
 import { Batcher } from '../../database/statements/batcher.js';
-import { nullForProblem } from '../../http/problem.js';
+import { conflict, nullForProblem, type Problem } from '../../http/problem.js';
 import { randomAlphanumeric } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import type { SignedRequest } from '../transport/notification-sender.js';
@@ -31,14 +31,14 @@ export class SigningSecrets {
   }
 
   /**
-   * Throws if the client has no valid secret or the master key is missing. `sealed` is what a claim read of the valid
+   * 409 if the client has no valid secret, 503 if the master key is missing. `sealed` is what a claim read of the valid
    * secrets; only for these the cache is used.
    */
   async of(clientId: string, sealed: string | null = null): Promise<SigningSecret> {
     const opened = this.opened.get(sealed ?? '');
     if (opened) return opened;
     const pair = await this.lookups.run(clientId);
-    if (!pair) throw new Error(`client ${clientId} has no secret`);
+    if (!pair) throw noSecret(clientId);
     const secret = this.opening(pair);
     this.opened.set(sealedOf(pair), secret);
     return secret;
@@ -67,6 +67,11 @@ export class SigningSecrets {
     return { current: this.secrets.open(current), next: next && this.secrets.open(next), ids };
   }
 }
+
+export const noSecret = (clientId: string): Problem =>
+  conflict(
+    `client ${clientId} has no valid secret; its operator issues one with "usher client rotate-secret ${clientId}"`,
+  );
 
 /** As a claim reads it. If the database sorts the two texts differently, they are not found in the cache. */
 function sealedOf({ current, next }: SigningPair): string {

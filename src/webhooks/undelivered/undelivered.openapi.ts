@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { tooManyPerMinute } from '../../http/minute-limit.js';
 import { answer, operations } from '../../http/operation.js';
 import { validated } from '../../http/problem.js';
+import { noSecret } from '../deliver/signing.js';
 import { checkedRequest, ResendRequest, ResendView } from './resend.schemas.js';
 import { RESEND_LIMIT, UndeliveredController } from './undelivered.controller.js';
 import { unknownResend } from './webhook-resends.js';
@@ -63,7 +64,7 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
       // Without the lines: a client generated from two media types of one answer cannot know which one it gets.
       200: answer('A page.', UndeliveredPage, { data: [UNDELIVERED], nextCursor: null, hasMore: false }),
     },
-    failures: [() => validated(UndeliveredQuery, { cursor: '7' }, 'query')],
+    failures: [() => validated(UndeliveredQuery, { cursor: '7' }, 'query'), noSecret(ID)],
   },
   resend: {
     id: 'resendWebhooks',

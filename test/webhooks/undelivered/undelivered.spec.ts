@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { verifyNotification } from 'usher-receiver';
 import { UndeliveredWebhooks } from '../../../src/webhooks/undelivered/undelivered-webhooks.js';
+import { ClientSecret } from '../../../src/clients/client.entity.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { application, ownerToken, signedIn, startWithIssuer } from '../../auth/authorize/support.js';
 import { usher as run } from '../../support/process.js';
@@ -74,6 +75,15 @@ describe('GET /webhooks/undelivered', () => {
     }
     expect(line!.headers).toMatchObject({ 'X-Webhook-Id': id, 'X-Webhook-Attempt': '1' });
     expect(again!.headers['X-Nonce-Str']).not.toBe(line!.headers['X-Nonce-Str']);
+  });
+
+  test('answers 409 that says what to do to a client without a valid secret', async () => {
+    const client = await usher.client(receiver.url);
+    await insertFailed(client, ['without-secret']);
+    expect(await read(client.call.bind(client))).toHaveLength(1);
+    await usher.dataSource.manager.delete(ClientSecret, { clientId: client.id });
+    const { status, body } = await client.call('GET', '/webhooks/undelivered');
+    expect([status, body.detail]).toEqual([409, expect.stringContaining(`usher client rotate-secret ${client.id}`)]);
   });
 
   test('changes nothing: what was read stays FAILED', async () => {
