@@ -112,7 +112,7 @@ function signInPage(
     <input type="hidden" name="return_to" value="${returnTo}" />`;
   return {
     title: filled(texts.signInTitle, { owner }),
-    formTarget: target && new URL(target.redirectUri).origin,
+    leadsAway: target !== null,
     status: isWrong ? 403 : 200,
     body: html`${target && html`<p>${filled(texts.signInReason, { application: target.client.name, owner })}</p>`}
       ${isWrong && html`<p class="note" role="alert">${texts.wrongSignIn}</p>`}

@@ -20,11 +20,11 @@ export function consentPage(
   { target, account, form, otherAccountUrl }: ConsentView,
 ): BrowserPage {
   const { memberTexts: texts, brandName: owner } = site.brand;
-  const { host, origin } = new URL(target.redirectUri);
+  const { host } = new URL(target.redirectUri);
   const application = target.client.name;
   return {
     title: filled(texts.consentTitle, { application, owner }),
-    formTarget: origin,
+    leadsAway: true,
     body: html`<p>${filled(texts.account, { account })} ${link(otherAccountUrl, texts.otherAccount)}</p>
       <p>${filled(texts.consent, { application })}</p>
       <ul>

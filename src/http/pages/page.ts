@@ -76,25 +76,25 @@ export interface BrowserPage {
   title: string;
   body: Html;
   /**
-   * Where a form of this page may lead besides this server. Chromium applies `form-action` also to the redirects that follow a
-   * form, so a page before the client's redirect URI names its origin.
+   * Whether a form of this page leads to a client's redirect URI. Chromium applies `form-action` to every redirect after a form,
+   * also to those of the client, which are not known. So such a page has none.
    */
-  formTarget?: string | null;
+  leadsAway?: boolean;
   /** Default 200. */
   status?: number;
 }
 
 export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage) {
   const { brandName, brandLogo, helpUrl, privacyUrl, memberTexts } = brand;
-  const { title, body, formTarget = null, status = 200 } = page;
+  const { title, body, leadsAway = false, status = 200 } = page;
   const style = inlineStyle(styleOf(brand.brandColor));
   setHeaders(response, {
     ...NO_STORE,
     ...ISOLATION_HEADERS,
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy':
-      `default-src 'none'; style-src ${style.source}; base-uri 'none'; frame-ancestors 'none'; ` +
-      `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}${brandLogo === null ? '' : '; img-src data:'}`,
+      `default-src 'none'; style-src ${style.source}; base-uri 'none'; frame-ancestors 'none'` +
+      `${leadsAway ? '' : "; form-action 'self'"}${brandLogo === null ? '' : '; img-src data:'}`,
     'X-Frame-Options': 'DENY',
     // With no-referrer, a form would send Origin: null, which form-tokens.ts refuses.
     'Referrer-Policy': 'same-origin',

@@ -10,7 +10,7 @@ import { AuthorizationCode } from 'simple-oauth2';
 import { launchBrowser } from '../../support/browser.js';
 import { freePort } from '../../support/ports.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
-import { application, member, PASSWORD, startWithIssuer } from './support.js';
+import { application, authorizePath, member, PASSWORD, startWithIssuer } from './support.js';
 
 let usher: TestUsher;
 let client: TestClient;
@@ -23,7 +23,11 @@ beforeAll(async () => {
   usher = await startWithIssuer();
   const port = await freePort();
   redirectUri = `http://localhost:${port}/callback`;
-  partner = createServer((_, response) => void response.end('Welcome back')).listen(port, 'localhost');
+  partner = createServer(({ url = '' }, response) => {
+    // Its callback may lead on to another host of its own.
+    if (url.includes('state=elsewhere')) response.writeHead(302, { location: `http://127.0.0.1:${port}/home` });
+    response.end('Welcome back');
+  }).listen(port);
   await once(partner, 'listening');
   client = await application(usher, { redirectUris: [redirectUri] });
   browser = await launchBrowser();
@@ -127,6 +131,11 @@ describe('openid-client', () => {
     const response = openid.authorizationCodeGrant(config, arrived, checks);
     await expect(response).rejects.toMatchObject({ cause: { message: expect.stringContaining('iss') } });
   });
+});
+
+test('a callback may lead on to another host of the application', async () => {
+  const url = new URL(authorizePath(client, { redirect_uri: redirectUri, state: 'elsewhere' }), usher.running.url);
+  expect((await visit(url)).pathname).toBe('/home');
 });
 
 test('simple-oauth2 gets tokens', async () => {
