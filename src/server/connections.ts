@@ -9,7 +9,7 @@ import { RepeatedWarnings } from '../queue/repeated-warnings.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
 import { blockList, familyOf } from '../values/urls/notify-url.js';
 import type { Config } from './settings/settings.js';
-import { answerAtOnce } from './unreadable-requests.js';
+import { answerAtOnce, dropFurtherRequests } from './unreadable-requests.js';
 
 const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)?$/i;
 
@@ -103,11 +103,9 @@ class Connection {
     process.nextTick(this.pause);
   }
 
-  /** Node parses all that it has read, and keeps each request until the socket is closed. So its parser drops what follows. */
   private end(): void {
     connectionWarnings.warn(`closed a connection of ${this.socket.remoteAddress} with ${TOO_MANY_WAITING}`);
-    const { parser } = this.socket as Socket & { parser?: { onIncoming: () => number } | null };
-    if (parser) parser.onIncoming = () => 0;
+    dropFurtherRequests(this.socket);
     this.socket.destroy();
   }
 

@@ -40,6 +40,7 @@ export function answerExpectations(server: Server, guides: string | null): void 
       ? oauthForm(problem.detail, guides)
       : { type: 'application/problem+json', content: problemBody(problem, guides) };
     const { headers, body } = lastResponse(417, form, requestIdOf(request));
+    dropFurtherRequests(request.socket);
     response.writeHead(417, headers).end(body);
   });
 }
@@ -63,7 +64,12 @@ function lastResponse(status: number, { type, content }: ReturnType<typeof oauth
   return { headers, body };
 }
 
-/** Answers a URL that Fastify refuses before it has a route. */
+/** Node parses all that it has read, and keeps each request until the socket is closed. So its parser drops what follows. */
+export function dropFurtherRequests(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
+  if (socket.parser) socket.parser.onIncoming = () => 0;
+}
+
+/** Answers a URL that Fastify refuses before it has a route. No limit counts it, so it ends the connection. */
 export function answerBadUrl(
   { code }: Error & { code?: string },
   request: FastifyRequest,
@@ -76,6 +82,8 @@ export function answerBadUrl(
       : badRequest('the URL is malformed');
   logUnreadableRequest(problem.getStatus(), request.id);
   reply.header(REQUEST_ID_HEADER, request.id);
+  reply.header('Connection', 'close');
+  dropFurtherRequests(request.raw.socket);
   answerAtOnce(request, reply, 'invalid_request', problem, guides);
 }
 

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MAX_RUNNING_REQUESTS, MAX_WAITING_REQUESTS } from '../../../src/server/connections.js';
+import { captureLog } from '../../auth/tokens/support.js';
 import { Pipeline } from '../../support/pipeline.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
@@ -70,6 +71,22 @@ test('a connection on which more requests wait is closed, and Node makes no obje
   expect(made).toBeLessThan(2 * MANY);
   expect((await client.token()).status).toBe(200);
 });
+
+test.each([
+  ['a malformed URL', { path: '/%' }, 400],
+  ['a URL that is too long', { path: `/webhooks/${'x'.repeat(301)}` }, 414],
+  ['an Expect header that is not supported', { path: '/nowhere', headers: { Expect: 'x' } }, 417],
+])(
+  '%s, which no limit counts, ends the connection, and the requests behind it are dropped',
+  async (_, request, status) => {
+    const log = captureLog(usher);
+    const pipeline = await Pipeline.open(usher.running.url);
+    pipeline.send([introspection(), ...Array.from({ length: MANY }, () => request)]);
+    await expect(pipeline.responses(MANY)).rejects.toThrow('closed after 2 of');
+    expect(pipeline.statuses).toEqual([200, status]);
+    expect(log.filter((line) => JSON.stringify(line).includes(`"status":${status}`))).toHaveLength(1);
+  },
+);
 
 test('a body that arrives while earlier requests of its connection still wait is read', async () => {
   const pipeline = await Pipeline.open(usher.running.url);
