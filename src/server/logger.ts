@@ -51,11 +51,19 @@ function timeField(): string {
 
 const outputs = new Map<number, DestinationStream>();
 
+/** Lines that cannot be written, for example to a full disk, wait for the next ones. More than this is dropped. */
+const MAX_WAITING_BYTES = 16_000_000;
+
 /** Writes the lines of one turn of the event loop together: a system call for each would cost more than most requests. */
 function linesTo(fd: number): DestinationStream {
   const known = outputs.get(fd);
   if (known) return known;
-  const file = destination({ dest: fd, sync: true });
+  // Without a listener, a full disk would end the process.
+  const open = (): ReturnType<typeof destination> =>
+    destination({ dest: fd, sync: true, maxLength: MAX_WAITING_BYTES })
+      .on('error', () => undefined)
+      .on('drop', () => (file = open()));
+  let file = open();
   let lines = '';
   const flush = (): void => {
     if (lines !== '') file.write(lines);

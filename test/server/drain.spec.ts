@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Agent, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -6,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { usherMigrations } from '../../src/database/migrator.js';
 import { type Backend, BACKEND, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
-import { newFolder, startServer, usher, usherJson } from '../support/process.js';
+import { CLI, newFolder, startServer, usher, usherJson } from '../support/process.js';
 import { TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER } from '../support/usher.js';
 
@@ -90,6 +92,20 @@ test('a second signal ends it at once with a non-zero exit code', async () => {
   expect((await server.ended).code).toBe(130);
   expect(await statusOf(key)).toEqual([['PENDING', 1]]);
   release();
+});
+
+test('a server whose log cannot be written answers, and ends as usual', async () => {
+  const full = openSync('/dev/full', 'w');
+  const env = { ...backend.settings, PORT: '0' };
+  // With --json the log goes to standard error.
+  const server = spawn(process.execPath, [CLI, 'serve', '--json'], { stdio: ['ignore', 'pipe', full], env });
+  closeSync(full);
+  const ended = once(server, 'close');
+  const [banner] = (await Promise.race([once(server.stdout!, 'data'), ended])) as [Buffer];
+  const { url } = JSON.parse(String(banner)) as { url: string };
+  for (const _ of [1, 2]) expect((await fetch(`${url}/nothing`)).status).toBe(404);
+  server.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
 });
 
 test('a running request is answered, and its response closes the connection', async () => {

@@ -45,17 +45,16 @@ export const bold = onTerminal('bold');
 export const dim = onTerminal('dim');
 
 /**
- * Ignores EPIPE: if the reader has gone (`usher … | head -1`), the command still finishes its work. Any other error, such as
- * a full disk, ends the process with one line.
+ * Ignores errors of standard error, and EPIPE: if the reader has gone (`usher … | head -1`), the command still finishes its
+ * work. If its result cannot be written, for example to a full disk, the process ends with one line.
  */
 export function ignoreClosedOutput(program: string): void {
-  for (const name of ['stdout', 'stderr'] as const) {
-    process[name].on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') return;
-      if (name === 'stdout') process.stderr.write(`${program}: the output cannot be written: ${error.message}\n`);
-      process.exit(1);
-    });
-  }
+  process.stderr.on('error', () => undefined);
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') return;
+    process.stderr.write(`${program}: the output cannot be written: ${error.message}\n`);
+    process.exit(1);
+  });
 }
 
 /** With `asJson` one JSON document on a line of its own, for programs. */
