@@ -36,9 +36,11 @@ export async function runCommand(args: string[]): Promise<void> {
   try {
     await programOf(isJson).parseAsync(args, { from: 'user' });
   } catch (error) {
-    if (!(error instanceof CommanderError)) reportFault(error, isJson);
+    // Help that cannot be written is reported after this.
+    if (error instanceof CommanderError) return void (process.exitCode = error.exitCode);
+    reportFault(error, isJson);
     // A failed start may leave connections open, which would keep the process alive.
-    process.exit(error instanceof CommanderError ? error.exitCode : 1);
+    process.exit(1);
   }
 }
 

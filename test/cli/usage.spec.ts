@@ -109,10 +109,13 @@ test('a closed standard output causes no stack trace', async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 });
 
-test('a standard output that cannot be written is reported in one line', async () => {
+test.each([
+  ['sign', '--body', '{}'],
+  ['client', '--help'],
+])('a standard output that cannot be written is reported in one line: %s %s', async (...args) => {
   const full = openSync('/dev/full', 'w');
   const env = { CLIENT_SECRET: 'x' };
-  const child = spawn(process.execPath, [CLI, 'sign', '--body', '{}'], { stdio: ['ignore', full, 'pipe'], env });
+  const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', full, 'pipe'], env });
   closeSync(full);
   let stderr = '';
   child.stderr?.on('data', (text) => void (stderr += String(text)));
