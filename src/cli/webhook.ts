@@ -65,6 +65,7 @@ export function addPauses(parent: Command, kind: 'client' | 'host'): void {
     'let notifications wait without using up attempts; clients can read the reason',
     async ({ pauses }, id: string, reason: string, { yes = kind === 'client' }: { yes?: boolean }) => {
       if (yes) await pauses.pause(`${kind}:${id}`, reason);
+      else pauses.checkHost(id);
       const paused = (await pauses.find(`${kind}:${id}`)) !== null;
       const clients = kind === 'host' ? await pauses.clientsAt(id) : [];
       return { json: { id, paused, clients: clients.map((client) => `${client.id} ${client.name}`) } };

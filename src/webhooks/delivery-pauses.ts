@@ -30,16 +30,20 @@ export class DeliveryPauses {
    */
   async pause(subject: PauseSubject, reason: string, actor?: Actor): Promise<void> {
     const id = subject.replace(/^\w+:/, '');
-    const isHost = subject.startsWith('host:');
     if (!REASON.test(reason)) throw unprocessable('the reason must have 1 to 500 characters in one line');
-    if (isHost && parseUrl(`https://${id}/`)?.host !== id)
-      throw unprocessable('the host must be that of a Notify URL, such as example.com:8443');
-    if (!isHost && !(await this.dataSource.manager.existsBy(Client, { id }))) throw unknownClient(id);
+    if (subject.startsWith('host:')) this.checkHost(id);
+    else if (!(await this.dataSource.manager.existsBy(Client, { id }))) throw unknownClient(id);
     if (await this.find(subject)) throw conflict(`deliveries of ${subject} are paused already`);
     await inTransaction(this.dataSource, async (manager) => {
       await manager.insert(DeliveryPause, { subject, since: await databaseNow(manager), reason });
       await this.audit.record({ action: 'delivery.paused', subject, actor, detail: { reason } }, manager);
     });
+  }
+
+  /** 422 if this cannot be the host of a Notify URL. */
+  checkHost(host: string): void {
+    if (parseUrl(`https://${host}/`)?.host !== host)
+      throw unprocessable('the host must be that of a Notify URL, such as example.com:8443');
   }
 
   /**

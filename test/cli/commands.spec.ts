@@ -46,6 +46,9 @@ describe('client', () => {
     expect(await json('client', 'resume', String(id))).toEqual({ id, paused: false });
     const named = { id: 'kino.example', clients: [`${String(id)} Kino`] };
     expect(await json('host', 'pause', 'kino.example', 'Moves')).toEqual({ ...named, paused: false });
+    expect(await failureOf('host', 'pause', 'https://kino.example/', 'Moves')).toContain(
+      'must be that of a Notify URL',
+    );
     expect(await failureOf('host', 'resume', 'kino.example')).toContain('host:kino.example are not paused');
     expect(await json('host', 'pause', 'kino.example', 'Moves', '--yes')).toEqual({ ...named, paused: true });
     expect(await json('host', 'pause', 'kino.example', 'Moves')).toEqual({ ...named, paused: true });
