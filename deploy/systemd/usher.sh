@@ -4,6 +4,8 @@
 while read -r line || [ -n "$line" ]; do
   case $line in [A-Za-z_]*=*) ;; *) continue ;; esac
   value=${line#*=}
+  # Without the blanks before it.
+  value=${value#"${value%%[![:space:]]*}"}
   case $value in
     \"*\") value=${value#?} value=${value%?} ;;
     \'*\') value=${value#?} value=${value%?} ;;

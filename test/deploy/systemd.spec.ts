@@ -57,7 +57,9 @@ test('the script reads values as systemd does, and evaluates nothing', () => {
     '# HOST=comment',
     ';PORT=comment',
     '',
-    'OPS_PORT=3001',
+    'OPS_PORT= \t3001',
+    'HOST= "127.0.0.1"',
+    'QUEUE_PREFIX= ',
   ];
   expect(environmentWith(lines.join('\n'))).toMatchObject({
     SMTP_FROM: 'Cinema <a@b.example>',
@@ -65,6 +67,8 @@ test('the script reads values as systemd does, and evaluates nothing', () => {
     INTERNAL_USER: 'in $HOME',
     METRICS_USER: '$(exit 1)`exit 1`;#1',
     OPS_PORT: '3001',
+    HOST: '127.0.0.1',
+    QUEUE_PREFIX: '',
   });
   expect(environmentWith(FILE)).not.toHaveProperty('PORT');
 });
