@@ -111,8 +111,8 @@ export class WebhookSearch {
   }
 
   /**
-   * By client: how many FAILED webhooks that were made at `since` or later were not sent again. `isCapped`: only the newest
-   * {@link MAX_EXAMINED} FAILED ones were looked at.
+   * By client: how many FAILED webhooks that ended at `since` or later were not sent again. `isCapped`: only the newest
+   * {@link MAX_EXAMINED} FAILED ones were looked at. A pause may have held them, so the time of their making tells nothing.
    */
   async lost(clientIds: string[], since: number): Promise<Map<string, { lost: number; isCapped: boolean }>> {
     if (clientIds.length === 0) return new Map();
@@ -122,20 +122,19 @@ export class WebhookSearch {
       clientIds
         .map(
           (id) => `
-            SELECT w.client_id, COUNT(*) AS examined, SUM(CASE WHEN ${sentAgain(this.dataSource, true, 'w')} THEN 0 ELSE 1 END) AS lost
+            SELECT w.client_id, COUNT(*) AS ended, SUM(CASE WHEN ${sentAgain(this.dataSource, true, 'w')} THEN 0 ELSE 1 END) AS lost
             FROM (
               SELECT id FROM ${webhooks} ${index}
               WHERE client_id = ${parameter(id)} AND status = 'FAILED'
-                AND id >= ${parameter(firstIdAt(this.options.environment, since))}
               ORDER BY client_id DESC, status DESC, id DESC LIMIT ${MAX_EXAMINED}) AS f
-            JOIN ${webhooks} w ON w.id = f.id GROUP BY w.client_id`,
+            JOIN ${webhooks} w ON w.id = f.id WHERE w.finished_at >= ${parameter(since)} GROUP BY w.client_id`,
         )
         .join(' UNION ALL '),
     );
     return new Map(
-      rows.map(({ client_id: id, lost, examined }) => [
+      rows.map(({ client_id: id, lost, ended }) => [
         String(id),
-        { lost: Number(lost), isCapped: Number(examined) >= MAX_EXAMINED },
+        { lost: Number(lost), isCapped: Number(ended) >= MAX_EXAMINED },
       ]),
     );
   }

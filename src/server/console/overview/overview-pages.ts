@@ -76,7 +76,7 @@ export const overviewPages = pagesWith(
             answer: async ({ client: clientId = '', since = '', until = '' }, visit) => {
               // A form without its times selects nothing.
               const [from, to] = [Number(since) || Date.now(), Number(until) || 1];
-              const lost = { ...ANY_WEBHOOK, clientId, since: from, until: to, isSentAgain: false };
+              const lost = { ...ANY_WEBHOOK, clientId, endedSince: from, until: to, isSentAgain: false };
               return `/ops/resends/${await resends.startFor(lost, visit)}`;
             },
           },
@@ -170,7 +170,7 @@ const failingTable = (visit: Visit, clients: FailingClient[]) =>
   );
 
 const lostHref = ({ client, since }: FailingClient) =>
-  listHref({ client: client.id, status: 'UNRESOLVED', since: new Date(since).toISOString() });
+  listHref({ client: client.id, status: 'UNRESOLVED', endedSince: new Date(since).toISOString() });
 
 /** Each opens its form, except for the one that resumes. */
 function actions(visit: Visit, row: FailingClient) {

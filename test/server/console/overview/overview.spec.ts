@@ -134,7 +134,8 @@ test('the overview says what is wrong with Usher, and for each failing receiver 
 test('clients are sorted by their lost notifications, beside those of a week before, and the first sentence has the sum', async () => {
   const now = Date.now();
   const [few, many, again] = [await usher.client(), await usher.client(), await usher.client()];
-  await lose(few, 'few-1', now - MINUTE_MS);
+  // A pause held it for three days.
+  await lose(few, 'few-1', now - MINUTE_MS, now - 72 * HOUR_MS);
   for (const n of [1, 2, 3]) await lose(many, `many-${n}`, now - 2 * HOUR_MS - n);
   await lose(many, 'many-before-1', now - 7 * 24 * HOUR_MS - MINUTE_MS);
   await lose(many, 'many-long-ago', now - 9 * 24 * HOUR_MS);
@@ -157,7 +158,7 @@ test('clients are sorted by their lost notifications, beside those of a week bef
 test('the lost notifications of a client are sent again from its row: all of the range, and none of another client', async () => {
   const one = await usher.client();
   const since = Date.now() - HOUR_MS;
-  await lose(one, 'resend-1', since + MINUTE_MS);
+  await lose(one, 'resend-1', since + MINUTE_MS, since - 72 * HOUR_MS);
   await lose(one, 'resend-2', since - MINUTE_MS);
   const posted = await pages.post('/ops/resend', { client: one.id, since: `${since}`, until: `${Date.now()}` });
   const id = /^\/ops\/resends\/(\w+)$/.exec(posted.location)?.[1] ?? posted.text;
