@@ -42,7 +42,9 @@ export class SignInController {
   @Post('sign-in')
   @PageRoute()
   async signIn(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
-    const { form, return_to, decision, name = '', password = '' } = formFields(request);
+    const { form, return_to, decision, name: typed = '', password = '' } = formFields(request);
+    // Keyboards of phones put a space after a name that they complete.
+    const name = typed.trim();
     this.site.forms.check(request.headers, SIGN_IN, form);
     const returnTo = returnPath(return_to);
     if (decision === 'decline')

@@ -155,6 +155,11 @@ describe('signing in', () => {
     expect((await browser.get('/auth/connections')).status).toBe(303);
   });
 
+  test('takes a name with spaces around it, which keyboards of phones add', async () => {
+    const { name } = await member(usher);
+    expect((await new TestBrowser(usher.running.url).signIn(` ${name} `)).status).toBe(303);
+  });
+
   test('needs the form of this browser (login CSRF)', async () => {
     const { name } = await member(usher);
     const attacker = new TestBrowser(usher.running.url);
