@@ -49,7 +49,7 @@ export function originOf({ protocol, host, headers }: HttpRequest): string {
 }
 
 /** How often a request has a header; `name` is in lower case. Node's own `headers` keep only one value of some headers. */
-function countHeader({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, name: string): number {
+export function countHeader({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, name: string): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const given = rawHeaders[index] as string;

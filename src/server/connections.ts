@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { addressGroup, checkSingleHeaders, isProbe, plainAddress } from '../http/exchange.js';
+import { addressGroup, checkSingleHeaders, countHeader, isProbe, plainAddress } from '../http/exchange.js';
 import { badRequest, type Problem, standardProblem, tooManyRequests, unavailable } from '../http/problem.js';
 import { Limiter, limitKey } from '../limits/limiter.js';
 import { RepeatedWarnings } from '../queue/repeated-warnings.js';
@@ -49,8 +49,12 @@ export const CREDENTIAL_ROUTES =
 /** What only OPS_PORT answers, if it is set. */
 export const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)([/#]|$)/i;
 
+/** With two Authorization headers a request is refused, and nothing checks them. */
 const isAnonymous = (request: FastifyRequest): boolean =>
-  !(request.headers.authorization && CREDENTIAL_ROUTES.test(request.routeOptions.url ?? '')) && !isProbe(request);
+  !(hasAuthorization(request) && CREDENTIAL_ROUTES.test(request.routeOptions.url ?? '')) && !isProbe(request);
+
+const hasAuthorization = ({ raw }: FastifyRequest): boolean =>
+  Boolean(raw.headers.authorization) && countHeader(raw, 'authorization') === 1;
 
 const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
 

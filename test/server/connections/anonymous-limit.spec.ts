@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CREDENTIAL_ROUTES } from '../../../src/server/connections.js';
 import { routesOf } from '../../../src/server/error.filter.js';
+import { exchange, firstAnswer } from '../../auth/tokens/support.js';
 import { type Answer, basic, OWN_CREDENTIALS, type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
@@ -71,6 +72,21 @@ test('a page that reads no credentials counts with them too, and an empty header
   expect(await statuses('192.0.2.7', ['/client', '/client', '/client'], { authorization: '' })).toEqual([
     401, 401, 429,
   ]);
+});
+
+test('two Authorization headers count, because nothing checks them', async () => {
+  const twice = [`Authorization: ${client.basic}`, `Authorization: ${client.basic}`];
+  const lines = [
+    'GET /client HTTP/1.1',
+    'Host: localhost',
+    'X-Forwarded-For: 192.0.2.8',
+    'Connection: close',
+    ...twice,
+  ];
+  const answers = [];
+  for (let n = 0; n < 3; n += 1)
+    answers.push(firstAnswer(await exchange(usher.running.url, [...lines, '', ''].join('\r\n'))));
+  expect(answers.map(({ status }) => status)).toEqual([400, 400, 429]);
 });
 
 test('where operators have a port of their own, their routes count at the public one, which answers 404', async () => {
