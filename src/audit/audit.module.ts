@@ -1,12 +1,13 @@
-import { type BeforeApplicationShutdown, Global, Inject, Injectable, Logger } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Global, Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { type DataSource, type EntityManager, type FindOptionsWhere, MoreThanOrEqual } from 'typeorm';
 import { AfterCommit, databaseNow } from '../database/sql.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { type Actor, fitting, UNKNOWN } from '../values/actor.js';
-import { newId } from '../values/identifier.js';
+import { isOf, newId } from '../values/identifier.js';
 import { type AuditAction, type AuditDetail, AuditEvent } from './audit-event.entity.js';
 import { LogLine } from '../values/log-line.js';
+import { StartUpError } from '../values/start-up-error.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 export const AUDIT_CONTEXT = 'audit';
@@ -37,7 +38,7 @@ export interface AuditFilter {
 
 /** Records changes in a table and in the log, with the context "audit". */
 @Injectable()
-export class AuditLog {
+export class AuditLog implements OnModuleInit {
   private readonly logger = new Logger(`Usher ${AUDIT_CONTEXT}`);
 
   constructor(
@@ -45,6 +46,26 @@ export class AuditLog {
     private readonly afterCommit: AfterCommit,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
+
+  /**
+   * Refuses the database of the other environment, for example in a shell without USHER_ENV: ids of both do not sort by time, so
+   * lists would miss some. A database that has both already is accepted.
+   */
+  async onModuleInit(): Promise<void> {
+    const { environment, database } = this.options;
+    if (database.kind === 'host') return;
+    const select = { id: true };
+    const [first, last] = await Promise.all(
+      (['ASC', 'DESC'] as const).map((id) =>
+        this.dataSource.manager.find(AuditEvent, { select, order: { id }, take: 1 }).then(([event]) => event?.id),
+      ),
+    );
+    if (!first || !last || isOf(environment, first) || isOf(environment, last)) return;
+    const other = environment === 'sandbox' ? 'production' : 'sandbox';
+    throw new StartUpError(
+      `this database has the data of ${other}; set USHER_ENV=${other}, or use another database for ${environment}`,
+    );
+  }
 
   /** With `manager` the row is part of its open transaction, and the line is logged after the commit. */
   async record(change: AuditChange, manager?: EntityManager): Promise<void> {

@@ -53,6 +53,8 @@ function timeText(ms: number): string {
   return written;
 }
 
+export const isOf = (environment: Environment, id: string): boolean => id.startsWith(LETTER[environment]);
+
 /** When an id of {@link newId} was made, in milliseconds since 1970. */
 export const timeOfId = (id: string): number => Number.parseInt(id.slice(1, 1 + TIME_WIDTH), 36);
 

@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { AuditEvent } from '../../src/audit/audit-event.entity.js';
+import { AuditEvent } from '../../src/audit/audit-event.entity.js';
 import { AuditLog } from '../../src/audit/audit.module.js';
 import { SecretRotation } from '../../src/clients/secrets/secret-rotation.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
@@ -224,4 +224,14 @@ describe('usher audit list', () => {
     expect(await list('--since', '2999-01-01')).toEqual([]);
     expect((await list('--since', '1h')).length).toBeGreaterThan(1);
   });
+});
+
+test('a database whose ids are all of the other environment is refused', async () => {
+  for (const { id } of await audit.list({ limit: 1_000 }))
+    await usher.dataSource.manager.update(AuditEvent, { id }, { id: `p${id.slice(1)}` });
+  const fault =
+    'this database has the data of production; set USHER_ENV=production, or use another database for sandbox';
+  expect(await run(usher.settings, ['client', 'list'])).toEqual({ code: 1, stdout: '', stderr: `usher: ${fault}\n` });
+  await audit.record({ action: 'keys.rotated' });
+  expect(await run(usher.settings, ['client', 'list'])).toMatchObject({ code: 0, stderr: '' });
 });
