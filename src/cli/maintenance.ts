@@ -6,7 +6,7 @@ import type { Migrated } from '../server/migrate.js';
 import { commandConfig } from '../server/settings/settings.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { command, serviceCommand, withServices } from './command.js';
-import { pastTime, positive, readLine } from './input.js';
+import { parser, pastTime, positive, readLine } from './input.js';
 import { fields, isoTime, type Output, snakeCase, table, withProgress } from './output.js';
 import type { Services } from './services.js';
 
@@ -61,12 +61,14 @@ function summaryOf({ migrations, queue }: Migrated): string {
   return done.length > 0 ? `Done: ${done.join(', ')}` : UP_TO_DATE;
 }
 
+const subject = parser('a kind and an id, like client:ID', (text) => (text.includes(':') ? text : null));
+
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('who changed what, and from where');
   serviceCommand(audit, 'list', 'list audit events, newest first', listAudit)
     .option('--actor <actor>', 'only those of this actor, e.g. operator:ops')
     .addOption(new Option('--action <action>', 'only this action').choices(AUDIT_ACTIONS))
-    .option('--subject <subject>', 'only those of this subject, e.g. client:ID')
+    .option('--subject <subject>', 'only those of this subject, e.g. client:ID', subject)
     .option('--since <when>', 'only those since, e.g. 24h or 2026-01-01T00:00:00Z', pastTime)
     .option('--limit <n>', 'maximum number', positive, 100);
 }

@@ -23,6 +23,7 @@ const WRONG: [args: string[], wanted: string][] = [
   [['webhook', 'list', '--limit', 'x'], 'It must be a whole number from 1 to 999999.'],
   [['webhook', 'list', '--limit', '0'], 'It must be a whole number from 1 to 999999.'],
   [['webhook', 'list', '--status', 'DONE'], 'Allowed choices are PENDING, SUCCESS, FAILED.'],
+  [['audit', 'list', '--subject', 'EefRCN7aEHJPo55RswTC'], 'It must be a kind and an id, like client:ID.'],
   [['webhook', 'resend'], 'give either an id or --status FAILED'],
   [['webhook', 'resend', 'a', '--since', '1h'], 'can only be used with --status FAILED'],
   [['webhook', 'resend', '--status', 'FAILED', '--since', 'noon'], 'It must be a duration like 24h, or a time like'],
