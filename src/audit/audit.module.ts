@@ -11,6 +11,8 @@ import { StartUpError } from '../values/start-up-error.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 export const AUDIT_CONTEXT = 'audit';
+const OF_PRODUCTION =
+  'this database has the data of production; set USHER_ENV=production, or use another database for the sandbox';
 
 /** Token requests are only logged: they are too many for the table, and each token that is valid has a row of its own. */
 export type TokenEvent = 'token.issued' | 'token.refreshed' | 'token.refused' | 'token.revoked';
@@ -48,23 +50,18 @@ export class AuditLog implements OnModuleInit {
   ) {}
 
   /**
-   * Refuses the database of the other environment, for example in a shell without USHER_ENV: ids of both do not sort by time, so
-   * lists would miss some. A database that has both already is accepted.
+   * Refuses the database of production for the sandbox, which a shell without USHER_ENV means: ids of the sandbox sort after all
+   * those of production, so lists would miss some. A database that has both already is accepted.
    */
   async onModuleInit(): Promise<void> {
     const { environment, database } = this.options;
-    if (database.kind === 'host') return;
-    const select = { id: true };
-    const [first, last] = await Promise.all(
-      (['ASC', 'DESC'] as const).map((id) =>
-        this.dataSource.manager.find(AuditEvent, { select, order: { id }, take: 1 }).then(([event]) => event?.id),
-      ),
-    );
-    if (!first || !last || isOf(environment, first) || isOf(environment, last)) return;
-    const other = environment === 'sandbox' ? 'production' : 'sandbox';
-    throw new StartUpError(
-      `this database has the data of ${other}; set USHER_ENV=${other}, or use another database for ${environment}`,
-    );
+    if (environment !== 'sandbox' || database.kind === 'host') return;
+    const [last] = await this.dataSource.manager.find(AuditEvent, {
+      select: { id: true },
+      order: { id: 'DESC' },
+      take: 1,
+    });
+    if (last && !isOf('sandbox', last.id)) throw new StartUpError(OF_PRODUCTION);
   }
 
   /** With `manager` the row is part of its open transaction, and the line is logged after the commit. */

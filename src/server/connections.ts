@@ -49,12 +49,13 @@ export const CREDENTIAL_ROUTES =
 /** What only OPS_PORT answers, if it is set. */
 export const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)([/#]|$)/i;
 
-/** With two Authorization headers a request is refused, and nothing checks them. */
+/** A request with two Authorization headers is refused, so nothing checks them. */
 const isAnonymous = (request: FastifyRequest): boolean =>
-  !(hasAuthorization(request) && CREDENTIAL_ROUTES.test(request.routeOptions.url ?? '')) && !isProbe(request);
-
-const hasAuthorization = ({ raw }: FastifyRequest): boolean =>
-  Boolean(raw.headers.authorization) && countHeader(raw, 'authorization') === 1;
+  !(
+    request.headers.authorization &&
+    countHeader(request.raw, 'authorization') === 1 &&
+    CREDENTIAL_ROUTES.test(request.routeOptions.url ?? '')
+  ) && !isProbe(request);
 
 const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
 
@@ -102,9 +103,7 @@ class Connection {
   enter(begin: () => void): void {
     if (this.waiting.push(begin) > MAX_WAITING_REQUESTS) this.end();
     this.beginNext();
-    if (this.waiting.length === 0) return;
-    // Before the next read: one turn of the event loop reads up to 2 MiB. Whatever reads a body resumes the socket.
-    process.nextTick(this.pause);
+    this.pauseSoon();
   }
 
   private end(): void {
@@ -117,15 +116,18 @@ class Connection {
   readonly leave = (): void => {
     this.running -= 1;
     if (this.waiting.length > 0) setImmediate(this.beginNext);
+    this.pauseSoon();
   };
 
   /**
    * Reads no further requests while some wait, so that a client with many of them is slowed down before it reaches the limit.
-   * The bodies of the waiting requests have been read, except for the last one's, which is read once that request runs.
+   * The bodies of the waiting requests have been read, except for the last one's, which is read once that request runs. Node
+   * resumes the socket in a tick when it has parsed a request, and after a response. A microtask comes after all ticks, and before
+   * the next read: one turn of the event loop reads up to 2 MiB.
    */
-  private readonly pause = (): void => {
-    if (this.waiting.length > 0) this.socket.pause();
-  };
+  private pauseSoon(): void {
+    queueMicrotask(() => this.waiting.length > 0 && this.socket.pause());
+  }
 
   private readonly beginNext = (): void => {
     while (this.running < MAX_RUNNING_REQUESTS && this.waiting.length > 0 && !this.socket.destroyed) {

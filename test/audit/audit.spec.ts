@@ -226,11 +226,11 @@ describe('usher audit list', () => {
   });
 });
 
-test('a database whose ids are all of the other environment is refused', async () => {
+test('a sandbox refuses a database whose ids are all of production', async () => {
   for (const { id } of await audit.list({ limit: 1_000 }))
     await usher.dataSource.manager.update(AuditEvent, { id }, { id: `p${id.slice(1)}` });
   const fault =
-    'this database has the data of production; set USHER_ENV=production, or use another database for sandbox';
+    'this database has the data of production; set USHER_ENV=production, or use another database for the sandbox';
   expect(await run(usher.settings, ['client', 'list'])).toEqual({ code: 1, stdout: '', stderr: `usher: ${fault}\n` });
   await audit.record({ action: 'keys.rotated' });
   expect(await run(usher.settings, ['client', 'list'])).toMatchObject({ code: 0, stderr: '' });
