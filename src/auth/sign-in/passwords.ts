@@ -73,7 +73,8 @@ export class Passwords {
       (isRight) => isRight || ofNetwork,
       () => ofNetwork,
     );
-    return Promise.race([ofNetwork, rightOfAccount]);
+    // The turn of the network may be refused while the account has its turn.
+    return Promise.race([ofNetwork.catch(() => rightOfAccount), rightOfAccount]);
   }
 
   private async inTurn<T>(turns: Turns, key: string, work: () => Promise<T>): Promise<T> {

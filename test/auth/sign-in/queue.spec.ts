@@ -130,6 +130,14 @@ test('a wrong password for an account waits, and makes others wait, like one for
   expect(answered).toEqual(['account', 'right', 'a']);
 });
 
+test('a right password whose account has its turn is accepted when the turn of its network comes too late', async () => {
+  const first = invented('a');
+  const right = noted('right', passwords.isRight(PASSWORD, hash, from('b')));
+  await first;
+  await Promise.all([clock.pass(MAX_WAIT_MS), right]);
+  expect(answered).toEqual(['a', 'right']);
+});
+
 test('a check that has waited too long in the queue is answered 503, and the queue continues', async () => {
   const guesses = ['a', 'b', 'c'].map(invented);
   const late = Promise.allSettled(guesses.slice(1));
