@@ -49,13 +49,12 @@ export const CREDENTIAL_ROUTES =
 /** What only OPS_PORT answers, if it is set. */
 export const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)([/#]|$)/i;
 
-/** A request with two Authorization headers is refused, so nothing checks them. */
 const isAnonymous = (request: FastifyRequest): boolean =>
-  !(
-    request.headers.authorization &&
-    countHeader(request.raw, 'authorization') === 1 &&
-    CREDENTIAL_ROUTES.test(request.routeOptions.url ?? '')
-  ) && !isProbe(request);
+  !(hasCredentials(request) && CREDENTIAL_ROUTES.test(request.routeOptions.url ?? '')) && !isProbe(request);
+
+/** A request with two Authorization headers is refused, so nothing checks them. */
+const hasCredentials = ({ headers, raw }: FastifyRequest): boolean =>
+  !!headers.authorization && countHeader(raw, 'authorization') === 1;
 
 const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
 
@@ -66,10 +65,9 @@ const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this addr
  */
 export function checkHeaders(request: FastifyRequest, { unsafeDefaults }: Pick<Config, 'unsafeDefaults'>): void {
   checkSingleHeaders(request);
-  const { raw } = request;
-  const { host } = raw.headers;
-  if (raw.httpVersion === '1.1' && host === undefined) throw hostMissing();
-  if (unsafeDefaults.length > 0 && host !== undefined && !LOOPBACK_HOST.test(host))
+  const { httpVersion, headers } = request.raw;
+  if (httpVersion === '1.1' && headers.host === undefined) throw hostMissing();
+  if (unsafeDefaults.length > 0 && headers.host !== undefined && !LOOPBACK_HOST.test(headers.host))
     throw standardProblem(421, ONLY_LOOPBACK);
 }
 
@@ -103,7 +101,7 @@ class Connection {
   enter(begin: () => void): void {
     if (this.waiting.push(begin) > MAX_WAITING_REQUESTS) this.end();
     this.beginNext();
-    this.pauseSoon();
+    if (this.waiting.length > 0) this.pauseSoon();
   }
 
   private end(): void {
@@ -115,9 +113,13 @@ class Connection {
   /** The next one begins in a later turn of the event loop, so that the requests of other connections come between. */
   readonly leave = (): void => {
     this.running -= 1;
-    if (this.waiting.length > 0) setImmediate(this.beginNext);
-    this.pauseSoon();
+    if (this.waiting.length > 0) this.beginLater();
   };
+
+  private beginLater(): void {
+    setImmediate(this.beginNext);
+    this.pauseSoon();
+  }
 
   /**
    * Reads no further requests while some wait, so that a client with many of them is slowed down before it reaches the limit.

@@ -51,13 +51,16 @@ test('pipelined requests are all answered, in their order, bodies included', asy
   pipeline.close();
 });
 
-test.each([700, 1_500, 8_000])('requests of %i bytes are read so slowly that none of them is too many', async (bytes) => {
-  const pipeline = await Pipeline.open(usher.running.url);
-  const headers = { Authorization: client.basic, 'X-Pad': 'x'.repeat(bytes) };
-  pipeline.send(Array.from({ length: 3 * MANY }, () => ({ method: 'GET', path: '/client', headers })));
-  expect((await pipeline.responses(3 * MANY)).every((status) => status === 200)).toBe(true);
-  pipeline.close();
-});
+test.each([700, 1_500, 8_000])(
+  'requests of %i bytes are read so slowly that none of them is too many',
+  async (bytes) => {
+    const pipeline = await Pipeline.open(usher.running.url);
+    const headers = { Authorization: client.basic, 'X-Pad': 'x'.repeat(bytes) };
+    pipeline.send(Array.from({ length: 3 * MANY }, () => ({ method: 'GET', path: '/client', headers })));
+    expect((await pipeline.responses(3 * MANY)).every((status) => status === 200)).toBe(true);
+    pipeline.close();
+  },
+);
 
 test('a connection on which more requests wait is closed, and Node makes no objects for those that follow', async () => {
   let made = 0;
