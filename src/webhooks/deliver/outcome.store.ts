@@ -76,20 +76,24 @@ export class OutcomeStore {
 
   /**
    * Changes the webhooks of `all` of the attempts, or fails; or of `some` of them. A success of any attempt counts, because the
-   * receiver has the notification. A failure counts only if its attempt is the last one claimed. Equal changes share a statement.
+   * receiver has the notification. A failure counts only if its attempt is the last one claimed. Equal changes share a statement,
+   * and so do ends within one second: outcomes that waited for the database may have ended long before others.
    */
   private changesOf(on: OnDataSource, finished: FinishedAttempt[], which: 'all' | 'some'): Statement[] {
     const groups = new Map<string, FinishedAttempt[]>();
     for (const one of sortedById(finished)) {
-      const change = isDelivered(one) ? 'delivered' : `${one.claim.attempt} ${this.dueAfter(one)}`;
+      const when = this.dueAfter(one) ?? secondOf(one.endedAt);
+      const change = isDelivered(one) ? `delivered ${when}` : `${one.claim.attempt} ${when}`;
       groups.set(change, [...(groups.get(change) ?? []), one]);
     }
     return [...groups.values()].map((equal) => {
       const [first] = equal as [FinishedAttempt];
       const ids = equal.map(idOf);
+      // A resend may follow 30 s later, so no end may be too early.
+      const endedAt = Math.max(...equal.map((one) => one.endedAt));
       const statement = isDelivered(first)
-        ? endDelivered(on, ids, first.endedAt)
-        : recordFailures(on, ids, first, this.dueAfter(first));
+        ? endDelivered(on, ids, endedAt)
+        : recordFailures(on, ids, first.claim.attempt, this.dueAfter(first), endedAt);
       return which === 'all' ? { rows: { changed: equal.length }, ...statement } : statement;
     });
   }
@@ -126,6 +130,8 @@ export class OutcomeStore {
 
 const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
 
+const secondOf = (ms: number): number => Math.floor(ms / 1_000);
+
 const isDelivered = ({ outcome }: FinishedAttempt): boolean => outcome.kind === 'delivered';
 
 const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
@@ -143,16 +149,11 @@ function endDelivered(on: OnDataSource, ids: string[], finishedAt: number): Stat
 }
 
 /** Sets when the next attempt is due, or ends webhooks after the last one (`due` is null). A failover may have forgotten the claim. */
-function recordFailures(
-  on: OnDataSource,
-  ids: string[],
-  { claim: { attempt }, endedAt }: FinishedAttempt,
-  due: number | null,
-): Statement {
+function recordFailures(on: OnDataSource, ids: string[], attempt: number, due: number | null, at: number): Statement {
   return {
     write: (parameter) => `
       UPDATE ${tableOf(on, Webhook)}
-      SET attempts = ${parameter(attempt)}, next_attempt_at = ${parameter(due)} ${due === null ? `, status = 'FAILED', live_key = NULL, finished_at = ${parameter(endedAt)}` : ''}
+      SET attempts = ${parameter(attempt)}, next_attempt_at = ${parameter(due)} ${due === null ? `, status = 'FAILED', live_key = NULL, finished_at = ${parameter(at)}` : ''}
       WHERE id ${dialectOf(on).isOneOf(parameter, ids)} AND status = 'PENDING' AND attempts <= ${parameter(attempt)}`,
   };
 }
@@ -234,17 +235,16 @@ function outcomesSince(
 }
 
 /**
- * An attempt of this batch ended a webhook if their times are equal: its first recording may have been committed without an
- * answer. An overlapping attempt in another process may have the same time. Then both report the end, and nothing else differs.
+ * An attempt ended its webhook if their seconds are equal: its first recording may have been committed without an answer. An
+ * overlapping attempt in another process may have the same second. Then both report the end, and nothing else differs.
  */
 function statesOf(rows: Map<string, Webhook>, finished: FinishedAttempt[]): DeliveryState[] {
-  const endTimes = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
   const notReported = new Set(rows.keys());
   return finished.map((one) => {
     const row = rows.get(idOf(one));
     if (!row) return { status: 'FAILED', nextAttemptAt: null, endedWebhook: false };
     // Two attempts of one webhook may be recorded together; only one of them is reported as the one that ended it.
-    const endedWebhook = endTimes.has(row.finishedAt) && notReported.delete(row.id);
+    const endedWebhook = secondOf(row.finishedAt ?? 0) === secondOf(one.endedAt) && notReported.delete(row.id);
     return { status: row.status, nextAttemptAt: row.nextAttemptAt, endedWebhook };
   });
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
-import type { Claim } from '../../../src/webhooks/deliver/claim.js';
+import type { Claim, FinishedAttempt } from '../../../src/webhooks/deliver/claim.js';
 import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
 import { OutcomeStore } from '../../../src/webhooks/deliver/outcome.store.js';
@@ -76,4 +76,19 @@ test('a failed attempt counts even if a failover of the database has forgotten i
   await rows.update({ id }, { nextAttemptAt: endedAt });
   expect(await claimOf(id)).toMatchObject({ attempt: 2 });
   expect(state?.nextAttemptAt).toBeGreaterThan(endedAt);
+});
+
+test('webhooks that are recorded together end at their own times, and a repetition reports each end', async () => {
+  const finished: FinishedAttempt[] = [];
+  for (const after of [0, 40_000, 60_000]) {
+    const [webhook] = await usher.webhooks.find(await client.completedOrder());
+    const claim = await claimOf(webhook!.id);
+    finished.push({ claim, outcome: DELIVERED, endedAt: claim.at.databaseMs + after });
+  }
+  await outcomes.record(finished);
+  for (const one of finished) {
+    const { id } = one.claim.webhook;
+    expect(await usher.dataSource.manager.findOneByOrFail(Webhook, { id })).toMatchObject({ finishedAt: one.endedAt });
+    expect(await outcomes.record([one])).toMatchObject([{ status: 'SUCCESS', endedWebhook: true }]);
+  }
 });
