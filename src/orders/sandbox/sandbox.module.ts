@@ -66,7 +66,7 @@ export class SandboxOperator {
   }
 }
 
-/** For about eight minutes, because the database may be away. */
+/** For a quarter of an hour, because the database may be away. */
 const REPEATED = { attempts: 10, backoff: { type: 'exponential', delay: 1_000 } };
 
 const valuesOf = ({ completion, twice }: CompletionJob) => ({ completion, twice });
