@@ -61,13 +61,10 @@ export class SandboxOperator {
    */
   private async schedule(delay: number, job: CompletionJob): Promise<CompletionJob> {
     const jobId = orderIdOf(job.key) ?? job.key;
-    await this.queue.add('complete', job, { jobId, delay, ...REPEATED, removeOnComplete: true, removeOnFail: true });
+    await this.queue.add('complete', job, { jobId, delay, removeOnComplete: true, removeOnFail: true });
     return (await this.queue.getJob(jobId))?.data ?? job;
   }
 }
-
-/** For a quarter of an hour, because the database may be away. */
-const REPEATED = { attempts: 10, backoff: { type: 'exponential', delay: 1_000 } };
 
 const valuesOf = ({ completion, twice }: CompletionJob) => ({ completion, twice });
 
