@@ -8,7 +8,7 @@ import { OrdersService } from '../../src/orders/orders.service.js';
 import { createLogger, NestLogger } from '../../src/server/logger.js';
 import { orderIdOf } from '../../src/values/identifier.js';
 import { auditLines, captureLog } from '../auth/tokens/support.js';
-import { usher as run, usherJson } from '../support/process.js';
+import { usher as run, usherJson, usherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, ONE_ATTEMPT, type TestClient, TestUsher } from '../support/usher.js';
 
@@ -231,7 +231,11 @@ test('a sandbox refuses a database whose ids are all of production', async () =>
     await usher.dataSource.manager.update(AuditEvent, { id }, { id: `p${id.slice(1)}` });
   const fault =
     'this database has the data of production; set USHER_ENV=production, or use another database for the sandbox';
-  expect(await run(usher.settings, ['client', 'list'])).toEqual({ code: 1, stdout: '', stderr: `usher: ${fault}\n` });
+  // In a process of its own: a refused start leaves its connections to the end of the process.
+  expect(await usherProcess(usher.settings, ['client', 'list'])).toMatchObject({
+    code: 1,
+    stderr: `usher: ${fault}\n`,
+  });
   await audit.record({ action: 'keys.rotated' });
   expect(await run(usher.settings, ['client', 'list'])).toMatchObject({ code: 0, stderr: '' });
 });
