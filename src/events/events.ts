@@ -34,8 +34,9 @@ export const OnOrderCompleted = (): MethodDecorator => OnEvent(OrderCompleted.NA
 const SHARES_TRANSACTION = 'usher:shares-transaction';
 
 /**
- * Marks a listener that allows completions of several orders in one transaction: it refuses an order only by a problem of
- * http/problem.ts, and leaves the transaction usable. With false it allows one order, but is called when the marked ones are.
+ * Marks a listener that refuses an order only by a problem of http/problem.ts, and leaves the transaction usable. Completions of
+ * several orders may then share a transaction. With `several` false each order has its own, but the listener is called when the
+ * other marked ones are.
  */
 export const SharesTransaction = (several = true): MethodDecorator => SetMetadata(SHARES_TRANSACTION, several);
 

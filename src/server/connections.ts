@@ -110,12 +110,12 @@ class Connection {
     this.socket.destroy();
   }
 
-  /** The next one begins in a later turn of the event loop, so that the requests of other connections come between. */
   readonly leave = (): void => {
     this.running -= 1;
     if (this.waiting.length > 0) this.beginLater();
   };
 
+  /** The next one begins in a later turn of the event loop, so that the requests of other connections come between. */
   private beginLater(): void {
     setImmediate(this.beginNext);
     this.pauseSoon();
