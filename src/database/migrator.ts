@@ -139,7 +139,10 @@ export const runMigrations = (dataSource: DataSource, onWait: () => void): Promi
 
 /** Creates the indexes that the migrations have left out, and returns their names. `onWait` is as of {@link runMigrations}. */
 export const createIndexes = (dataSource: DataSource, onWait: () => void): Promise<string[]> =>
-  migratingAlone(dataSource, onWait, createSearchIndexes);
+  migratingAlone(dataSource, onWait, async (runner) => {
+    if ((await pendingMigrations(dataSource)).length < usherMigrations.length) return createSearchIndexes(runner);
+    throw new StartUpError('the database has no tables of Usher yet; run "usher migrate" first');
+  });
 
 /** One process at a time. The lock ends with the connection, so a process that was killed does not leave it behind. */
 async function migratingAlone<T>(

@@ -57,6 +57,7 @@ describe('the migrations', () => {
     expect(await tables()).toHaveLength(usherEntities.length);
     for (const _ of dataSource.migrations) await dataSource.undoLastMigration();
     expect(await tables()).toEqual([]);
+    await expect(createMissing()).rejects.toThrow('run "usher migrate" first');
     expect(await pendingMigrations(dataSource)).toHaveLength(dataSource.migrations.length);
     await dataSource.runMigrations();
     expect(await pendingMigrations(dataSource)).toEqual([]);
