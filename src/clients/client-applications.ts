@@ -9,7 +9,7 @@ import type { Actor } from '../values/actor.js';
 import { endOpenAuthorizations } from './authorization.entity.js';
 import { redirectUriFault } from './redirect-uri.js';
 import { Client, ClientApplication, GRANT_TYPES, type GrantType, USUAL_GRANTS } from './client.entity.js';
-import { ClientsService } from './clients.service.js';
+import { getClient } from './clients.service.js';
 
 /** What to change; what is left out stays as it is. */
 export interface ApplicationChange {
@@ -28,7 +28,6 @@ const MAX_REDIRECT_URIS = 10;
 export class ClientApplications {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly clients: ClientsService,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
@@ -62,13 +61,13 @@ export class ClientApplications {
    */
   async configure(clientId: string, change: ApplicationChange, actor?: Actor): Promise<ClientApplication | null> {
     this.check(change);
-    const client = await this.clients.get(clientId);
-    const known = await this.find(clientId);
-    const redirectUris = change.redirectUris ?? known?.redirectUris ?? [];
-    const isTrusted = (change.isTrusted ?? known?.isTrusted ?? false) && redirectUris.length > 0;
-    const grantTypes = grantsOf(client, change);
-    checkFit({ ...change, grantTypes, redirectUris });
     await inTransaction(this.dataSource, async (manager) => {
+      const client = await getClient(manager, clientId, 'pessimistic_write');
+      const known = await manager.findOneBy(ClientApplication, { clientId });
+      const redirectUris = change.redirectUris ?? known?.redirectUris ?? [];
+      const isTrusted = (change.isTrusted ?? known?.isTrusted ?? false) && redirectUris.length > 0;
+      const grantTypes = grantsOf(client, change);
+      checkFit({ ...change, grantTypes, redirectUris });
       await manager.update(Client, { id: clientId }, { grantTypes });
       await manager.delete(ClientApplication, { clientId });
       if (redirectUris.length > 0) await manager.insert(ClientApplication, { clientId, redirectUris, isTrusted });
