@@ -3,14 +3,16 @@
 # Reads the values as systemd does, without evaluating them. Neither a backslash nor a second line is possible in a value.
 while read -r line || [ -n "$line" ]; do
   case $line in [A-Za-z_]*=*) ;; *) continue ;; esac
-  value=${line#*=}
-  # Without the blanks before it.
+  # Both without the blanks around the first `=`.
+  name=${line%%=*} value=${line#*=}
+  name=${name%"${name##*[![:space:]]}"}
+  case $name in *[!A-Za-z0-9_]*) continue ;; esac
   value=${value#"${value%%[![:space:]]*}"}
   case $value in
     \"*\") value=${value#?} value=${value%?} ;;
     \'*\') value=${value#?} value=${value%?} ;;
   esac
-  export "${line%%=*}=$value"
+  export "$name=$value"
 done </etc/usher/usher.env
 set -a
 DATABASE_URL_FILE=/etc/usher/database-url

@@ -60,6 +60,8 @@ test('the script reads values as systemd does, and evaluates nothing', () => {
     'OPS_PORT= \t3001',
     'HOST= "127.0.0.1"',
     'QUEUE_PREFIX= ',
+    'LOG_LEVEL \t= warn',
+    'NO-NAME=x',
   ];
   expect(environmentWith(lines.join('\n'))).toMatchObject({
     SMTP_FROM: 'Cinema <a@b.example>',
@@ -69,6 +71,7 @@ test('the script reads values as systemd does, and evaluates nothing', () => {
     OPS_PORT: '3001',
     HOST: '127.0.0.1',
     QUEUE_PREFIX: '',
+    LOG_LEVEL: 'warn',
   });
   expect(environmentWith(FILE)).not.toHaveProperty('PORT');
 });
