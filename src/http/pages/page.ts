@@ -20,7 +20,7 @@ input{flex:1;min-width:0;font:inherit;padding:.5rem}button{font:inherit;padding:
 .note{border-left:4px solid var(--bad);padding:.5rem .8rem;background:var(--soft)}
 `;
 
-/** Of every page. A page of another site cannot get a reference to its window. */
+/** Of every page. A page of another site gets no reference to its window, except if it {@link BrowserPage.leadsAway}. */
 export const ISOLATION_HEADERS = { 'Cross-Origin-Opener-Policy': 'same-origin', 'X-Content-Type-Options': 'nosniff' };
 
 /** A style sheet within a page, and the source for `style-src` that permits exactly its bytes. */
@@ -91,6 +91,8 @@ export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage
   setHeaders(response, {
     ...NO_STORE,
     ...ISOLATION_HEADERS,
+    // An application may open it in a window of its own. Its redirect URI then reports to the page that opened the window.
+    ...(leadsAway && { 'Cross-Origin-Opener-Policy': 'unsafe-none' }),
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy':
       `default-src 'none'; style-src ${style.source}; base-uri 'none'; frame-ancestors 'none'` +

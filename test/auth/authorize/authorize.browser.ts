@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
-import { type Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { AuthorizationCode } from 'simple-oauth2';
 import { launchBrowser } from '../../support/browser.js';
 import { freePort } from '../../support/ports.js';
@@ -41,22 +41,26 @@ afterAll(async () => {
 
 /** A member opens the link of an application, signs in and decides. Returns the URL at which the browser arrives. */
 async function visit(url: URL, decision = 'Allow'): Promise<URL> {
-  const { name } = await member(usher);
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
   const faults: string[] = [];
   page.on('console', (message) => faults.push(message.text()));
   await page.goto(url.href);
+  await signInAndDecide(page, decision);
+  const arrived = new URL(page.url());
+  expect(faults).toEqual([]);
+  await context.close();
+  return arrived;
+}
+
+async function signInAndDecide(page: Page, decision: string): Promise<void> {
+  const { name } = await member(usher);
   await page.getByLabel('Member name or e-mail address').fill(name);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Allow A test client to use your Usher account?' }).waitFor();
   await page.getByRole('button', { name: decision }).click();
   await page.getByText('Welcome back').waitFor();
-  const arrived = new URL(page.url());
-  expect(faults).toEqual([]);
-  await context.close();
-  return arrived;
 }
 
 test('oauth4webapi goes the whole way, with the redirect URI on another origin', async () => {
@@ -136,6 +140,18 @@ describe('openid-client', () => {
 test('a callback may lead on to another host of the application', async () => {
   const url = new URL(authorizePath(client, { redirect_uri: redirectUri, state: 'elsewhere' }), usher.running.url);
   expect((await visit(url)).pathname).toBe('/home');
+});
+
+test('a window that the application opened for the member can still report to the page that opened it', async () => {
+  const page = await browser.newPage();
+  await page.goto(new URL('/', redirectUri).href);
+  const opened = page.waitForEvent('popup');
+  const url = new URL(authorizePath(client, { redirect_uri: redirectUri }), usher.running.url);
+  await page.evaluate(`void window.open(${JSON.stringify(url.href)})`);
+  const popup = await opened;
+  await signInAndDecide(popup, 'Allow');
+  expect(await popup.evaluate('window.opener !== null')).toBe(true);
+  await page.context().close();
 });
 
 test('simple-oauth2 gets tokens', async () => {
