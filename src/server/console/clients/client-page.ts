@@ -51,7 +51,6 @@ export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLi
         When: { time: 'createdAt' },
         From: ({ address }) => address ?? 'several addresses',
         Wrong: { number: ({ detail }) => String(detail.failed ?? 0) },
-        'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
       },
       details.signInFailures,
       'Wrong secrets will be here, counted once a minute.',
