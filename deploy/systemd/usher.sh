@@ -1,6 +1,8 @@
 #!/bin/sh
 # Runs "usher COMMAND" as root with the settings and secrets of the units. docs/operations/deploying.md says how to install it.
 # Reads the values as systemd does, without evaluating them. Neither a backslash nor a second line is possible in a value.
+# A file that cannot be read ends the script: without settings the command would run as in a sandbox.
+set -e
 while read -r line || [ -n "$line" ]; do
   case $line in [A-Za-z_]*=*) ;; *) continue ;; esac
   # Both without the blanks around the first `=`.

@@ -29,15 +29,16 @@ test.each(['api', 'worker'])('the unit usher@%s has settings that Usher accepts,
   expect(bannerFields(config, STARTED).lacking).toEqual([]);
 });
 
-/** The environment of the command that the script starts with this usher.env. */
-function environmentWith(file: string): Record<string, string> {
+/** The environment of the command that the script starts with this usher.env; null: there is none. */
+function environmentWith(file: string | null): Record<string, string> {
   const folder = newFolder();
   for (const [name, value] of Object.entries(SECRETS)) writeFileSync(join(folder, name), value);
-  writeFileSync(join(folder, 'usher.env'), file);
+  if (file !== null) writeFileSync(join(folder, 'usher.env'), file);
   const script = readFileSync('deploy/systemd/usher.sh', 'utf8')
     .replaceAll('/etc/usher', folder)
     .replace('/usr/bin/node /opt/usher/bin/usher.mjs "$@"', 'env');
-  const printed = execFileSync('sh', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH } });
+  const options = { encoding: 'utf8', env: { PATH: process.env.PATH }, stdio: 'pipe' } as const;
+  const printed = execFileSync('sh', ['-c', script], options);
   return Object.fromEntries(printed.split('\n').map((line) => [line.split('=')[0] ?? '', line.replace(/^[^=]*=/, '')]));
 }
 
@@ -74,4 +75,8 @@ test('the script reads values as systemd does, and evaluates nothing', () => {
     LOG_LEVEL: 'warn',
   });
   expect(environmentWith(FILE)).not.toHaveProperty('PORT');
+});
+
+test('the script runs no command without the settings', () => {
+  expect(() => environmentWith(null)).toThrow(/usher\.env/);
 });
