@@ -103,6 +103,8 @@ export async function runServer({ json = false }: { json?: boolean } = {}): Prom
     const logger = await createLogger(config, json ? 'stderr' : 'stdout');
     const endTracing = config.tracing ? await startTracing(logger) : undefined;
     const running = await serve(config, logger, (app) => shutDownOnSignal(app, endTracing));
+    // Standard output is the log too, and a full disk under the log must not end the server.
+    if (!json) process.stdout.removeAllListeners('error').on('error', () => undefined);
     process.stdout.write(
       json ? `${JSON.stringify(bannerFields(config, running), null, 2)}\n` : bannerText(config, running),
     );

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { usherMigrations } from '../../src/database/migrator.js';
 import { type Backend, BACKEND, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/ports.js';
 import { CLI, newFolder, startServer, usher, usherJson } from '../support/process.js';
 import { TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER } from '../support/usher.js';
@@ -104,6 +105,19 @@ test('a server whose log cannot be written answers, and ends as usual', async ()
   const [banner] = (await Promise.race([once(server.stdout!, 'data'), ended])) as [Buffer];
   const { url } = JSON.parse(String(banner)) as { url: string };
   for (const _ of [1, 2]) expect((await fetch(`${url}/nothing`)).status).toBe(404);
+  server.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+});
+
+test('a server whose standard output cannot be written, from its first line on, answers, and ends as usual', async () => {
+  const full = openSync('/dev/full', 'w');
+  const PORT = String(await freePort());
+  const env = { ...backend.settings, PORT };
+  const server = spawn(process.execPath, [CLI, 'serve'], { stdio: ['ignore', full, full], env });
+  closeSync(full);
+  const ended = once(server, 'close');
+  const isAnswered = async () => (await fetch(`http://127.0.0.1:${PORT}/health/live`)).ok;
+  await eventually('it answers or ends', async () => server.exitCode !== null || (await isAnswered()));
   server.kill('SIGTERM');
   expect(await ended).toEqual([0, null]);
 });
