@@ -79,7 +79,7 @@ export const figuresOfPoints = (points: Point[]) => figuresOf(points.map(({ sums
 
 /** The shown figures, and those of the time before if they differ. */
 export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: Of) => string) {
-  const [text, earlier] = [show(now), before ? show(before) : '–'];
+  const [text, earlier] = [show(now), before === undefined ? '–' : show(before)];
   return html`${text} ${earlier !== '–' && earlier !== text && html`<span class="dim">was ${earlier}</span>`}`;
 }
 
