@@ -27,11 +27,12 @@ export function problemOf(error: unknown): Problem {
 export const parserProblem = (error: unknown): Problem =>
   problemOf(error instanceof HttpException ? { statusCode: error.getStatus(), message: error.message } : error);
 
-/** A ValidationPipe gives an array of texts, and a general message beside it. */
+/** A ValidationPipe gives an array of texts, and a general message beside it. An application may give plain objects instead. */
 function textOf(error: Error): string {
   const response = error instanceof HttpException ? error.getResponse() : error;
-  const { message = error.message } = Object(response) as { message?: string | string[] };
-  return [message].flat().join('; ');
+  const { message = error.message } = Object(response) as { message?: unknown };
+  const texts = [message].flat().map(String);
+  return texts.includes('[object Object]') ? error.message : texts.join('; ');
 }
 
 /** Of what the parser of a request refuses. */

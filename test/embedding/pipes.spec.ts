@@ -67,6 +67,7 @@ class RefusingGuard implements CanActivate {
     const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string> }>();
     if (headers['x-refuse'] === 'tenant') throw new BadRequestException('send the header X-Tenant');
     if (headers['x-refuse'] === 'fields') throw new BadRequestException(['a is missing', 'b is too long']);
+    if (headers['x-refuse'] === 'objects') throw new BadRequestException([{ field: 'a', fault: 'is missing' }]);
     if (headers['x-refuse'] === 'size') throw new PayloadTooLargeException('at most 10 tickets');
     return true;
   }
@@ -149,6 +150,7 @@ test('rows are not read for a client that is undefined, also where the DataSourc
 test.each([
   ['tenant', 400, 'send the header X-Tenant'],
   ['fields', 400, 'a is missing; b is too long'],
+  ['objects', 400, 'Bad Request Exception'],
   ['size', 413, 'at most 10 tickets'],
 ])("an error of the application's own guard keeps its text (%s)", async (name, status, text) => {
   const headers = { 'x-refuse': name };
