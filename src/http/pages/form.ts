@@ -93,3 +93,11 @@ export function formFields(request: HttpRequest) {
     throw new Problem(403, 'This form is no longer valid', 'Open the page again, and send the form from there.');
   return fields;
 }
+
+/** Remembers the forms that were sent, so that each can be sent only once. */
+export interface SentForms {
+  /** False if this form was sent before. */
+  use(form: string): Promise<boolean>;
+  /** Lets the form be sent again, because it has changed nothing. */
+  release(form: string): Promise<unknown>;
+}

@@ -1,9 +1,12 @@
 import type { INestApplicationContext, Type } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
 import { anchorOf, type Html, html } from '../html.js';
 import { conflict, notFound, Problem, unprocessable } from '../problem.js';
 import { type FormPart, hiddenField, hrefOf, refilled, type Texts } from './fields.js';
-import { FORM_FIELD, formFields, postForm, type Submission, viewerOf } from './form.js';
+import { FORM_FIELD, formFields, postForm, type SentForms, type Submission, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
 
 export interface View {
@@ -36,20 +39,24 @@ export interface Page<Subject = unknown> {
   actions?: Record<string, Action<Subject>>;
   /** The lines of the file at the address of the page with `.csv` behind it, and the filter that they match. */
   file?(visit: Visit): Promise<{ filter: Texts; lines: AsyncIterable<string> }>;
-  /** What the page says after an action of another page, by the action's name. */
-  notices?: Texts;
 }
 
 export const definePage = <Subject>(page: Page<Subject>): Page => page;
+
+const baseOf = (app: INestApplicationContext) => ({
+  app,
+  dataSource: app.get<DataSource>(USHER_DATA_SOURCE),
+  options: app.get<ResolvedOptions>(USHER_OPTIONS),
+});
 
 /** Pages that need services of the application. `classes`: those of the services. */
 export const pagesWith =
   <Services extends unknown[]>(
     classes: [...{ [Index in keyof Services]: Type<Services[Index]> }],
-    pages: (...services: [...Services, app: INestApplicationContext]) => Page[],
+    pages: (...services: [...Services, base: ReturnType<typeof baseOf>]) => Page[],
   ) =>
   (app: INestApplicationContext) =>
-    pages(...(classes.map((one) => app.get(one)) as Services), app);
+    pages(...(classes.map((one) => app.get(one)) as Services), baseOf(app));
 
 /** A form of a page, and what it does. It has either `run` or `answer`. */
 export interface Action<Subject = unknown> extends Submission {
@@ -63,14 +70,6 @@ export interface Action<Subject = unknown> extends Submission {
   run?(fields: Texts, visit: Visit): Promise<unknown>;
   /** Shows a page that has no address of its own, such as a new secret, or redirects to another page. */
   answer?(fields: Texts, visit: Visit): Promise<View | string>;
-}
-
-/** Remembers the forms that were sent, so that each can be sent only once. */
-export interface SentForms {
-  /** False if this form was sent before. */
-  use(form: string): Promise<boolean>;
-  /** Lets the form be sent again, because it has changed nothing. */
-  release(form: string): Promise<unknown>;
 }
 
 export class Visit {
@@ -212,8 +211,8 @@ export class Visit {
       return notice('bad', this.viewer && problem.detail !== SENT_BEFORE ? `Nothing was changed. ${fault}` : fault);
     }
     const { done: name = '' } = this.query;
-    const { notices = {}, actions = {} } = this.page;
-    const text = Object.hasOwn(notices, name) ? notices[name] : Object.hasOwn(actions, name) && actions[name]?.done;
+    const { actions = {} } = this.page;
+    const text = Object.hasOwn(actions, name) && actions[name]?.done;
     return text ? notice('good', text) : null;
   }
 }

@@ -1,6 +1,5 @@
 import { type INestApplicationContext, Module } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import type { Row } from '../../database/statements/statement.js';
 import { html } from '../../http/html.js';
 import { inputField } from '../../http/pages/fields.js';
@@ -26,7 +25,7 @@ import { OVERVIEW_PATH, PortalEntry } from './portal-entry.js';
 
 const MAX_ORDERS = 100;
 
-const portalPages = pagesWith([ClientDetailsReader, OrderTotals], (reader, totals, app) => [
+const portalPages = pagesWith([ClientDetailsReader, OrderTotals], (reader, totals, { dataSource }) => [
   {
     path: OVERVIEW_PATH,
     show: async (visit) => {
@@ -54,8 +53,7 @@ const portalPages = pagesWith([ClientDetailsReader, OrderTotals], (reader, total
     read: async (_, { after, most }, { id: clientId }) => {
       const rows: Row[] = [];
       const query = { limit: most + 1, cursor: after ?? undefined };
-      for await (const page of undeliveredRows(app.get(USHER_DATA_SOURCE), { clientId, ownerId: null }, query))
-        rows.push(...page);
+      for await (const page of undeliveredRows(dataSource, { clientId, ownerId: null }, query)) rows.push(...page);
       return partOf(rows, most, ({ id }) => String(id));
     },
     count: null,

@@ -4,7 +4,6 @@ import { ClientsService } from '../../../clients/clients.service.js';
 import { originOf } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
 import { Problem } from '../../../http/problem.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { checkField, type FormPart, refilled, searchField, type Texts } from '../../../http/pages/fields.js';
@@ -23,7 +22,7 @@ const CREATE = { button: 'Create the client', kind: 'primary' } as const;
 
 export const clientsPages = pagesWith(
   [ClientDirectory, ClientsService, ClientApplications],
-  (directory, clients, applications, app) => {
+  (directory, clients, applications, { options }) => {
     /**
      * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
      * page may ever show the secret.
@@ -42,7 +41,7 @@ export const clientsPages = pagesWith(
       if (fields.isSameName !== 'yes' && (await directory.named(name).getExists())) faults.name ??= SAME_NAME;
       if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
       const { actor, request } = visit;
-      const { environment, publicUrl } = app.get<ResolvedOptions>(USHER_OPTIONS);
+      const { environment, publicUrl } = options;
       const authUrl = publicUrl ?? originOf(request);
       const { client, secret } = await clients.create(name, notifyUrl || null, actor);
       if (contact !== '') await clients.setContact(client.id, contact, actor);

@@ -1,11 +1,9 @@
 import { statfs } from 'node:fs/promises';
 import { availableParallelism, freemem, hostname, loadavg, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import type { INestApplicationContext } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { ProcessList } from '../../../clients/keys/processes.js';
-import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { pendingMigrations, usherMigrations } from '../../../database/migrator.js';
 import { html } from '../../../http/html.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
@@ -27,9 +25,9 @@ const ANSWER_MS = 1_500;
 type HealthState = State & Answers<ReturnType<typeof queriesOf>> & { ownId: string };
 
 /** Versions, servers, processes and settings. Its queries end in time, so it works while the database or the queue is down. */
-export const healthPages = pagesWith([Backlog, ProcessList], (backlog, list, app) => {
+export const healthPages = pagesWith([Backlog, ProcessList], (backlog, list, { app, dataSource }) => {
   const config = app.get<Config>(SERVER_CONFIG);
-  const queries = { ...queriesOf(app, config), ...backlog.queries };
+  const queries = { ...queriesOf(dataSource, app.get(QUEUE_CONNECTIONS), config), ...backlog.queries };
   return [
     {
       path: '/ops/health',
@@ -41,9 +39,7 @@ export const healthPages = pagesWith([Backlog, ProcessList], (backlog, list, app
   ];
 });
 
-function queriesOf(app: INestApplicationContext, { database }: Config) {
-  const dataSource = app.get<DataSource>(USHER_DATA_SOURCE);
-  const connections = app.get<QueueConnections>(QUEUE_CONNECTIONS);
+function queriesOf(dataSource: DataSource, connections: QueueConnections, { database }: Config) {
   return {
     database: answering(
       () => dataSource.query<[{ version: string }]>('SELECT VERSION() AS version'),

@@ -1,14 +1,13 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { html } from '../../../http/html.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
-import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { hrefOf, passwordField, searchField } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED, partOf } from '../../../http/pages/list.js';
-import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
+import { copiedId, facts, notice, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
 import { definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { notFound } from '../../../http/problem.js';
 import { ID } from '../../../values/identifier.js';
@@ -17,8 +16,8 @@ import { clientLink, memberLink } from '../frame/links.js';
 const PATH = '/ops/members';
 
 /** The built-in members. The server has no others: only an application that embeds Usher can have members of its own. */
-export const membersPages = pagesWith([MembersService, ConnectedApplications], (members, connected, app) => {
-  const { manager } = app.get<DataSource>(USHER_DATA_SOURCE);
+export const membersPages = pagesWith([MembersService, ConnectedApplications], (members, connected, { dataSource }) => {
+  const { manager } = dataSource;
 
   /** Throws 404 if there is no member with the id in the address. */
   const memberOf = async ({ id }: Visit) => {
@@ -80,7 +79,8 @@ export const membersPages = pagesWith([MembersService, ConnectedApplications], (
       }),
       show: (visit, { member: { id, name, createdAt, disabledAt }, applications }) => ({
         title: name,
-        body: html`<section class="card">
+        body: html`${visit.query.done === 'create' && notice('good', 'The member is created.')}
+          <section class="card">
             ${facts({ State: stateSince({ disabledAt }), Id: copiedId(id), Created: time(createdAt) })}
             <p class="actions">
               <a class="button" href="${hrefOf('/ops/audit', { subject: `member:${id}` })}">Audit of this member</a>
@@ -98,7 +98,6 @@ export const membersPages = pagesWith([MembersService, ConnectedApplications], (
           ${applications.length > 0 && visit.form('withdraw')}
           ${visit.forms({ Password: ['set-password'], Access: [disabledAt === null ? 'disable' : 'enable'] })}`,
       }),
-      notices: { create: 'The member is created.' },
       actions: {
         withdraw: {
           button: 'Withdraw the access',

@@ -1,5 +1,4 @@
 import { type Html, html } from '../../../http/html.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { hidePrivateResponse } from '../../../webhooks/api/client-view.js';
 import type { AttemptView, DeliveryPlan, WebhookView } from '../../../webhooks/webhook-view.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
@@ -15,14 +14,13 @@ import { clientLink, clientPath, orderLink, receiverLink, receiverPath, webhookL
 
 export const webhookPages = pagesWith(
   [WebhookService, WebhookList, ClientDirectory, PendingLimit],
-  (webhooks, list, clients, pending, app) => {
+  (webhooks, list, clients, pending, { options }) => {
     /** In a client's portal, without what a client must not see. */
     async function detailsOf(visit: Visit) {
       const shown = await list.whole(visit.id);
       visit.checkClient(shown.webhook.clientId);
       if (visit.clientId === null) return shown;
-      const { environment } = app.get<ResolvedOptions>(USHER_OPTIONS);
-      return { ...shown, attempts: shown.attempts.map((attempt) => hidePrivateResponse(attempt, environment)) };
+      return { ...shown, attempts: shown.attempts.map((attempt) => hidePrivateResponse(attempt, options.environment)) };
     }
 
     return [

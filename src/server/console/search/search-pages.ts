@@ -1,5 +1,3 @@
-import type { DataSource } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { html } from '../../../http/html.js';
 import { isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
@@ -22,8 +20,8 @@ const MAX_FOUND = 50;
 /** The search field of all pages. A notification, or a client named exactly, is opened at once if nothing else is found. */
 export const searchPages = pagesWith(
   [WebhookList, ClientDirectory, OperatorsService, ReceiversData],
-  (webhookList, directory, operatorsService, receivers, app) => {
-    const { manager } = app.get<DataSource>(USHER_DATA_SOURCE);
+  (webhookList, directory, operatorsService, receivers, { dataSource }) => {
+    const { manager } = dataSource;
 
     /** The webhook with this id, or those of the order with this key. */
     async function webhooksFor(query: string) {
