@@ -17,7 +17,7 @@ import { PORTAL_PATH } from '../../../portal/portal.js';
 import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
 import { ClientDirectory } from '../clients/clients-data.js';
 import { clientLink, memberLink, webhookLink } from '../frame/links.js';
-import { type AuditCriteria, AuditSearch, kindAndId, type ListedEvent } from './audit-search.js';
+import { auditSearch, kindAndId, type ListedEvent } from './audit-search.js';
 
 const AUDIT_PATH = '/ops/audit';
 
@@ -67,7 +67,9 @@ const FIELDS = {
   until: moment('Before'),
 };
 
-export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clients) => {
+export const auditPages = pagesWith([ClientDirectory], (clients, { dataSource, options }) => {
+  const audit = auditSearch(dataSource, options);
+
   /** Accepts a subject as it is recorded, the name or id of a client, or the id of a webhook. */
   async function filterOf(input: Texts) {
     const filter = readFilter(FIELDS, input);
@@ -79,7 +81,7 @@ export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clie
     return filter;
   }
 
-  const counts = new CachedQueries((values: AuditCriteria) => audit.count(values), SHORT_TIMEOUT_MS);
+  const counts = new CachedQueries(audit.count, SHORT_TIMEOUT_MS);
 
   return [
     listPage({
@@ -89,7 +91,7 @@ export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clie
       fields: FIELDS,
       filter: filterOf,
       hint: () => HINT,
-      read: async ({ values }, part) => audit.events(await audit.find(values, part)),
+      read: ({ values }, part) => audit.find(values, part),
       count: ({ values }) => counts.get(values),
       columns: {
         When: { time: 'createdAt' },
@@ -107,7 +109,7 @@ export const auditPages = pagesWith([AuditSearch, ClientDirectory], (audit, clie
       noun: 'event',
       fields: {},
       hint: () => html`<p class="hint">Who signed in here, and what was done here or by the API.</p>`,
-      read: async (_, part, { actor }) => audit.events(await audit.find({ actor: actor.name }, part)),
+      read: (_, part, { actor }) => audit.find({ actor: actor.name }, part),
       count: null,
       columns: { When: { time: 'createdAt' }, 'Did what': ACTION, 'To what': 'subject', From: 'address' },
       nothing: ['Sign-ins and changes will be listed here.', ''],
