@@ -11,7 +11,7 @@ import { MetricsController } from '../health/metrics.controller.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { operatorsPages } from './access/operators-pages.js';
 import { auditPages } from './audit/audit-pages.js';
-import { ClientDetailsReader, ClientDirectory } from './clients/clients-data.js';
+import { ClientDetailsReader } from './clients/clients-data.js';
 import { clientPages } from './clients/client-pages.js';
 import { clientsPages } from './clients/clients-pages.js';
 import { OPS_SITE } from './frame/frame.js';
@@ -47,7 +47,7 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
 @Module({
   imports: [WebhookModule, PurgeModule, AccountModule, PortalModule, CertificationModule],
   controllers: [HealthController, MetricsController],
-  providers: [OperatorAccess, OverviewData, ReceiversData, ClientDirectory, ClientDetailsReader, Backlog],
+  providers: [OperatorAccess, OverviewData, ReceiversData, ClientDetailsReader, Backlog],
   exports: [WebhookModule, PortalModule, OperatorAccess],
 })
 export class OpsModule {}

@@ -15,7 +15,7 @@ import type { Column } from '../../../http/pages/parts.js';
 import { pagesWith } from '../../../http/pages/site.js';
 import { PORTAL_PATH } from '../../../portal/portal.js';
 import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
-import { ClientDirectory } from '../clients/clients-data.js';
+import { searchClients } from '../clients/clients-data.js';
 import { clientLink, memberLink, webhookLink } from '../frame/links.js';
 import { auditSearch, kindAndId, type ListedEvent } from './audit-search.js';
 
@@ -67,7 +67,7 @@ const FIELDS = {
   until: moment('Before'),
 };
 
-export const auditPages = pagesWith([ClientDirectory], (clients, { dataSource, options }) => {
+export const auditPages = pagesWith([], ({ dataSource, options }) => {
   const audit = auditSearch(dataSource, options);
 
   /** Accepts a subject as it is recorded, the name or id of a client, or the id of a webhook. */
@@ -75,7 +75,7 @@ export const auditPages = pagesWith([ClientDirectory], (clients, { dataSource, o
     const filter = readFilter(FIELDS, input);
     const { subject } = filter.values;
     if (!subject || subject.includes(':')) return filter;
-    const [client, another] = await clients.search(subject, 2);
+    const [client, another] = await searchClients(dataSource.manager, subject, 2);
     if (another) filter.faults.subject = 'Several clients have such a name. Give the id of one.';
     filter.values.subject = client ? `client:${client.id}` : `webhook:${subject}`;
     return filter;

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { ClientAccount } from '../../../account/client-account.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { Consent } from '../../../clients/authorization.entity.js';
@@ -21,81 +21,66 @@ import { Webhook } from '../../../webhooks/webhook.entity.js';
 import { isSearchable } from '../../../http/pages/fields.js';
 import { type Part, partOf } from '../../../http/pages/list.js';
 
-/** Finds clients by name or id, and what lists show about them. Clients are few, so their names need no index. */
-@Injectable()
-export class ClientDirectory {
-  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
+/** Clients whose id is `query` or whose name contains it; all clients if it is empty. They are few, so names need no index. */
+export function clientsFound(manager: EntityManager, query: string | null) {
+  const found = manager.createQueryBuilder(Client, 'client');
+  if (!query) return found;
+  return found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
+}
 
-  /** Clients whose id is `query` or whose name contains it; all clients if it is empty. */
-  found(query: string | null) {
-    const found = this.dataSource.manager.createQueryBuilder(Client, 'client');
-    if (!query) return found;
-    return found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
-  }
+/** The clients with exactly this name. */
+export const clientsNamed = (manager: EntityManager, name: string) =>
+  manager.createQueryBuilder(Client, 'client').where('LOWER(client.name) = LOWER(:name)', { name });
 
-  /** The same clients by name. `after`: the part begins behind the client with this id. */
-  async page(query: string | null, { after, most }: Omit<Part, 'order'>) {
-    const found = this.found(query)
-      .orderBy('LOWER(client.name)')
-      .addOrderBy('client.id')
-      .limit(most + 1);
-    const last = after === null ? null : await this.find(after);
-    if (last)
-      found.andWhere(
-        '(LOWER(client.name) > LOWER(:name) OR (LOWER(client.name) = LOWER(:name) AND client.id > :id))',
-        last,
-      );
-    return partOf(await found.getMany(), most, ({ id }) => id);
-  }
+/** The client with this id, otherwise those with exactly this name, otherwise those whose name contains the text. */
+export async function searchClients(manager: EntityManager, text: string, most: number) {
+  if (!isSearchable(text)) return [];
+  const known = await findClient(manager, text);
+  if (known) return [known];
+  const exact = await clientsNamed(manager, text).orderBy('client.id').limit(most).getMany();
+  return exact.length > 0 ? exact : (await clientsByName(manager, text, { after: null, most })).rows;
+}
 
-  /** The client with this id, otherwise those with exactly this name, otherwise those whose name contains the text. */
-  async search(text: string, most: number) {
-    if (!isSearchable(text)) return [];
-    const [known, exact, { rows }] = await Promise.all([
-      this.find(text),
-      this.named(text).orderBy('client.id').limit(most).getMany(),
-      this.page(text, { after: null, most }),
-    ]);
-    if (known) return [known];
-    return exact.length > 0 ? exact : rows;
-  }
-
-  /** Null if there is no client with this id. */
-  find(id: string) {
-    return findClient(this.dataSource.manager, id);
-  }
-
-  /** The clients with exactly this name. */
-  named(name: string) {
-    return this.found(null).where('LOWER(client.name) = LOWER(:name)', { name });
-  }
-
-  /** The same part, with the time since when a receiver of the client fails, and the time of its newest notification. */
-  async list(query: string | null, part: Omit<Part, 'order'>) {
-    const { rows: clients, next } = await this.page(query, part);
-    if (clients.length === 0) return { rows: [], next };
-    const [client, webhook, host] = [Client, Webhook, FailingHost].map((entity) => tableOf(this.dataSource, entity));
-    const { rows } = await runSql(
-      this.dataSource,
-      (parameter) => `
-        SELECT c.id, (
-          SELECT w.id FROM ${webhook} w ${dialectOf(this.dataSource).byIndex('usher_webhook_client')}
-          WHERE w.client_id = c.id ORDER BY w.client_id DESC, w.id DESC LIMIT 1) AS last_id, (
-          SELECT MIN(f.failing_since) FROM ${host} f
-          WHERE f.client_id = c.id AND f.recovered_at IS NULL AND f.alarm_ended_at IS NULL) AS failing_since
-        FROM ${client} c WHERE c.id IN (${clients.map(({ id }) => parameter(id)).join(', ')})`,
+/** The clients that are found, by name. `after`: the part begins behind the client with this id. */
+async function clientsByName(manager: EntityManager, query: string | null, { after, most }: Omit<Part, 'order'>) {
+  const found = clientsFound(manager, query)
+    .orderBy('LOWER(client.name)')
+    .addOrderBy('client.id')
+    .limit(most + 1);
+  const last = after === null ? null : await findClient(manager, after);
+  if (last)
+    found.andWhere(
+      '(LOWER(client.name) > LOWER(:name) OR (LOWER(client.name) = LOWER(:name) AND client.id > :id))',
+      last,
     );
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    const listed = clients.map((client) => {
-      const { last_id: last = null, failing_since: since = null } = byId.get(client.id) ?? {};
-      return {
-        ...client,
-        failingSince: since === null ? null : Number(since),
-        lastAt: last === null ? null : timeOfId(String(last)),
-      };
-    });
-    return { rows: listed, next };
-  }
+  return partOf(await found.getMany(), most, ({ id }) => id);
+}
+
+/** The same part, with the time since when a receiver of the client fails, and the time of its newest notification. */
+export async function listClients(manager: EntityManager, query: string | null, part: Part) {
+  const { rows: clients, next } = await clientsByName(manager, query, part);
+  if (clients.length === 0) return { rows: [], next };
+  const [client, webhook, host] = [Client, Webhook, FailingHost].map((entity) => tableOf(manager, entity));
+  const { rows } = await runSql(
+    manager,
+    (parameter) => `
+      SELECT c.id, (
+        SELECT w.id FROM ${webhook} w ${dialectOf(manager).byIndex('usher_webhook_client')}
+        WHERE w.client_id = c.id ORDER BY w.client_id DESC, w.id DESC LIMIT 1) AS last_id, (
+        SELECT MIN(f.failing_since) FROM ${host} f
+        WHERE f.client_id = c.id AND f.recovered_at IS NULL AND f.alarm_ended_at IS NULL) AS failing_since
+      FROM ${client} c WHERE c.id IN (${clients.map(({ id }) => parameter(id)).join(', ')})`,
+  );
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const listed = clients.map((client) => {
+    const { last_id: last = null, failing_since: since = null } = byId.get(client.id) ?? {};
+    return {
+      ...client,
+      failingSince: since === null ? null : Number(since),
+      lastAt: last === null ? null : timeOfId(String(last)),
+    };
+  });
+  return { rows: listed, next };
 }
 
 const RECENT = 10;

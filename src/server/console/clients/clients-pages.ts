@@ -12,7 +12,7 @@ import { postForm } from '../../../http/pages/form.js';
 import { faultText, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
-import { ClientDirectory } from './clients-data.js';
+import { clientsFound, clientsNamed, listClients } from './clients-data.js';
 import { type Application, applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
 import { handOver } from './portal-links.js';
 import { quickStart } from './quick-start.js';
@@ -21,8 +21,8 @@ const CLIENTS_PATH = '/ops/clients';
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
 
 export const clientsPages = pagesWith(
-  [ClientDirectory, ClientsService, ClientApplications],
-  (directory, clients, applications, { options }) => {
+  [ClientsService, ClientApplications],
+  (clients, applications, { dataSource: { manager }, options }) => {
     /**
      * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
      * page may ever show the secret.
@@ -38,7 +38,7 @@ export const clientsPages = pagesWith(
         contact: () => contact && clients.checkContact(contact),
         redirectUris: () => applications.checkNew(application),
       });
-      if (fields.isSameName !== 'yes' && (await directory.named(name).getExists())) faults.name ??= SAME_NAME;
+      if (fields.isSameName !== 'yes' && (await clientsNamed(manager, name).getExists())) faults.name ??= SAME_NAME;
       if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
       const { actor, request } = visit;
       const { environment, publicUrl } = options;
@@ -59,8 +59,8 @@ export const clientsPages = pagesWith(
         title: 'Clients',
         noun: 'client',
         fields: { q: searchField('Name or id') },
-        read: ({ values }, part) => directory.list(values.q, part),
-        count: ({ values }) => boundedCount(directory.found(values.q), MAX_COUNTED),
+        read: ({ values }, part) => listClients(manager, values.q, part),
+        count: ({ values }) => boundedCount(clientsFound(manager, values.q), MAX_COUNTED),
         columns: {
           Client: { value: 'name', cell: (client) => clientLink(client) },
           Id: { value: 'id', cell: ({ id }) => shortId(id) },

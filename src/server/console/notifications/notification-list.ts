@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { html } from '../../../http/html.js';
 import { ID } from '../../../values/identifier.js';
 import { hostOf, parseUrl } from '../../../values/urls/notify-url.js';
@@ -5,7 +6,7 @@ import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webh
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { type DiagnosisCode, DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
-import type { ClientDirectory } from '../clients/clients-data.js';
+import { searchClients } from '../clients/clients-data.js';
 import { choice, hasFault, hrefOf, moment, readFilter, type Texts } from '../../../http/pages/fields.js';
 import { type Columns, statusBadge, table } from '../../../http/pages/parts.js';
 import type { Visit } from '../../../http/pages/site.js';
@@ -63,10 +64,10 @@ export type NotificationFilter = Awaited<ReturnType<typeof readNotificationFilte
 const MAX_CHOICES = 10;
 
 /** Reads the filter from an address or a form. `ofClient`: only the notifications of this client. `criteria` is null if a field has a fault. */
-export async function readNotificationFilter(directory: ClientDirectory, input: Texts, ofClient: string | null) {
+export async function readNotificationFilter(manager: EntityManager, input: Texts, ofClient: string | null) {
   const filter = readFilter(FILTER_FIELDS, input);
   const { status: state, client: name, order: referenceId, resend: resendId, ...others } = filter.values;
-  const clients = name === null || ofClient !== null ? [] : await directory.search(name, MAX_CHOICES);
+  const clients = name === null || ofClient !== null ? [] : await searchClients(manager, name, MAX_CHOICES);
   const [client, another] = clients;
   if (another) filter.faults.client = 'Several clients match; choose one below.';
   else if (name !== null && !client && ofClient === null) filter.faults.client = FILTER_FIELDS.client.fault;

@@ -14,7 +14,7 @@ import { RESEND_LIMIT } from '../../../webhooks/undelivered/undelivered.controll
 import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
 import { clientLink } from '../frame/links.js';
-import { ClientDirectory } from '../clients/clients-data.js';
+import { findClient } from '../../../clients/clients.service.js';
 import {
   FILTER_FIELDS,
   isOpen,
@@ -30,8 +30,8 @@ import { resendPage } from './resend-page.js';
 
 /** The pages in the console, and in the portal of clients, where each sees its own notifications. */
 export const notificationsPages = pagesWith(
-  [ClientDirectory, WebhookList, WebhookSearch, WebhookResends, PendingLimit, Limits],
-  (directory, webhooks, search, resends, pending, limits) => {
+  [WebhookList, WebhookSearch, WebhookResends, PendingLimit, Limits],
+  (webhooks, search, resends, pending, limits, { dataSource: { manager } }) => {
     const counts = new CachedQueries((criteria: WebhookCriteria) => search.count(criteria), SHORT_TIMEOUT_MS);
 
     /** A client sees only the requests that it made itself. */
@@ -74,7 +74,7 @@ export const notificationsPages = pagesWith(
         title: 'Notifications',
         noun: 'notification',
         fields: FILTER_FIELDS,
-        filter: (input, visit) => readNotificationFilter(directory, input, visit.clientId),
+        filter: (input, visit) => readNotificationFilter(manager, input, visit.clientId),
         above: (_, filter) => views(filter),
         hint: (filter) => html`${HINT} ${choices(filter)}`,
         read: async ({ criteria }, { after, most, order }) => {
@@ -124,7 +124,7 @@ export const notificationsPages = pagesWith(
             fields: ({ given, criteria }) => hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
             confirm: 'Yes, send all of them again',
             answer: async (fields, visit) => {
-              const { criteria } = await readNotificationFilter(directory, fields, visit.clientId);
+              const { criteria } = await readNotificationFilter(manager, fields, visit.clientId);
               if (criteria === null) throw badRequest('the filter is invalid; correct its fields');
               await checkLimits(visit);
               const { requestId, actor, clientId } = visit;
@@ -138,7 +138,7 @@ export const notificationsPages = pagesWith(
         section: 'notifications',
         show: async (visit) => {
           const resend = await ownResend(visit);
-          const client = await directory.find(resend.clientId ?? '');
+          const client = await findClient(manager, resend.clientId ?? '');
           return resendPage(visit, resend, client, resend.webhookIds && (await webhooks.listed(resend.webhookIds)));
         },
         actions: {

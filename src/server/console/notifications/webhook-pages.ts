@@ -6,15 +6,15 @@ import { type Sent, WebhookList } from '../../../webhooks/search/webhook-list.js
 import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { PendingLimit } from '../../../webhooks/pending-limit.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
-import { ClientDirectory } from '../clients/clients-data.js';
+import { findClient } from '../../../clients/clients.service.js';
 import { quoted } from '../clients/quick-start.js';
 import { pagesWith, type Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, orderLink, receiverLink, receiverPath, webhookLink } from '../frame/links.js';
 
 export const webhookPages = pagesWith(
-  [WebhookService, WebhookList, ClientDirectory, PendingLimit],
-  (webhooks, list, clients, pending, { options }) => {
+  [WebhookService, WebhookList, PendingLimit],
+  (webhooks, list, pending, { dataSource: { manager }, options }) => {
     /** In a client's portal, without what a client must not see. */
     async function detailsOf(visit: Visit) {
       const shown = await list.whole(visit.id);
@@ -30,7 +30,7 @@ export const webhookPages = pagesWith(
         show: async (visit) => {
           const shown = await detailsOf(visit);
           const { webhook, plan, chain, sent } = shown;
-          const client = visit.clientId === null ? await clients.find(webhook.clientId) : null;
+          const client = visit.clientId === null ? await findClient(manager, webhook.clientId) : null;
           const body = html`<section class="card">
               ${summary(visit, webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
             </section>

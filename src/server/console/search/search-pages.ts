@@ -8,7 +8,7 @@ import { ID, orderIdOf, orderKey } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
-import { ClientDirectory } from '../clients/clients-data.js';
+import { searchClients } from '../clients/clients-data.js';
 import { rangeOf } from '../figures/figures.js';
 import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
 import { membersNamed } from '../members/members-pages.js';
@@ -19,8 +19,8 @@ const MAX_FOUND = 50;
 
 /** The search field of all pages. A notification, or a client named exactly, is opened at once if nothing else is found. */
 export const searchPages = pagesWith(
-  [WebhookList, ClientDirectory, OperatorsService, ReceiversData],
-  (webhookList, directory, operatorsService, receivers, { dataSource }) => {
+  [WebhookList, OperatorsService, ReceiversData],
+  (webhookList, operatorsService, receivers, { dataSource }) => {
     const { manager } = dataSource;
 
     /** The webhook with this id, or those of the order with this key. */
@@ -53,7 +53,7 @@ export const searchPages = pagesWith(
           if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
           const webhooks = await webhooksFor(query);
           const [clients, orders, members, operators, hosts] = await Promise.all([
-            directory.search(query, MAX_FOUND),
+            searchClients(manager, query, MAX_FOUND),
             ordersFor(query, webhooks.length > 0),
             membersNamed(manager, query).orderBy('member.name').limit(MAX_FOUND).getMany(),
             operatorsService.list(),
