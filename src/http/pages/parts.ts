@@ -105,16 +105,9 @@ export interface Column<Row> {
 export type Columns<Row> = Record<string, Reading<Row, Content> | Column<Row>>;
 
 /** A column with its name and with what it shows. Without a value a list cannot be sorted by it. */
-export interface WholeColumn<Row> {
-  name: string;
-  cell: (row: Row) => Content;
-  value?: (row: Row) => string | number | null;
-  isNumber?: boolean;
-  isTime?: boolean;
-  isOnlyInFile?: boolean | undefined;
-}
+export type WholeColumn<Row> = ReturnType<typeof wholeColumns<Row>>[number];
 
-export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
+export const wholeColumns = <Row>(columns: Columns<Row>) =>
   Object.entries(columns).map(([name, column]) => {
     if (typeof column === 'function') return { name, cell: column };
     const whole = (typeof column === 'string' ? { value: column } : column) as Column<Row>;
@@ -123,8 +116,8 @@ export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
     const shown = number ? readerOf<Row>(number) : read;
     return {
       name,
-      cell: cell ?? (at ? (row) => time(read(row) as number | string | null) : shown),
-      value: (row) => {
+      cell: cell ?? (at ? (row: Row) => time(read(row) as number | string | null) : shown),
+      value: (row: Row) => {
         const content = read(row);
         return content instanceof Html ? null : content;
       },
