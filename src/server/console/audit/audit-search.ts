@@ -88,15 +88,11 @@ async function namesIn(manager: EntityManager, events: AuditEvent[]) {
     .flatMap(({ actor, subject, detail }) => [actor, subject ?? '', `client:${String(detail.client)}`])
     .filter(isSearchable)
     .map(kindAndId);
-  const idsOf = (...kinds: string[]) => named.flatMap(([kind, id]) => (kinds.includes(kind) ? id : []));
-  const [clients, members] = await Promise.all([
-    namesOf(manager, Client, idsOf('client')),
-    namesOf(manager, Member, idsOf('member', 'owner')),
-  ]);
-  const names = new Map<string, string>();
-  for (const [id, name] of clients) names.set(`client:${id}`, name);
-  for (const [id, name] of members) names.set(`member:${id}`, name).set(`owner:${id}`, name);
-  return names;
+  const found = Object.entries({ client: Client, member: Member, owner: Member }).map(async ([kind, entity]) => {
+    const ids = named.flatMap(([one, id]) => (one === kind ? id : []));
+    return [...(await namesOf(manager, entity, ids))].map(([id, name]) => [`${kind}:${id}`, name] as const);
+  });
+  return new Map((await Promise.all(found)).flat());
 }
 
 /** What no index has. A kind alone means all actors of this kind. */

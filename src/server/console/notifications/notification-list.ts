@@ -114,7 +114,12 @@ export const notificationColumns = (
   },
   Status: { value: ({ webhook }) => webhook.status, cell: statusOf },
   'Resent as': { value: ({ sentAgain }) => sentAgain && sentAgain.id, isOnlyInFile: true },
-  ...(clientId === null && CLIENT),
+  ...(clientId === null && {
+    Client: {
+      value: ({ webhook, clientName }) => clientName ?? webhook.clientId,
+      cell: ({ webhook: { clientId }, clientName }) => clientLink({ id: clientId, name: clientName }),
+    },
+  }),
   Receiver: {
     value: ({ webhook: { notifyUrl } }) => notifyUrl && hostOf(notifyUrl),
     cell: ({ webhook: { notifyUrl } }) =>
@@ -132,13 +137,6 @@ export const notificationColumns = (
   Created: { time: ({ webhook }) => webhook.createdAt },
   Ended: { time: ({ webhook }) => webhook.finishedAt },
 });
-
-const CLIENT: Columns<ListedWebhook> = {
-  Client: {
-    value: ({ webhook, clientName }) => clientName ?? webhook.clientId,
-    cell: ({ webhook: { clientId }, clientName }) => clientLink({ id: clientId, name: clientName }),
-  },
-};
 
 export const notificationTable = (visit: Visit, webhooks: ListedWebhook[]) =>
   table(notificationColumns(visit, false), webhooks);
