@@ -89,21 +89,13 @@ export class KeyCheck implements OnModuleInit {
     const unreadable: [keyId: string, count: number][] = [];
     for (const [keyId, count] of usage) {
       const samples = await manager.find(ClientSecret, { where: { keyId }, take: MAX_SAMPLES });
-      if (samples.length > 0 && !samples.some((one) => this.canOpen(one))) unreadable.push([keyId, count]);
+      if (samples.length > 0 && !samples.some((one) => this.vault.canOpen(one))) unreadable.push([keyId, count]);
     }
     const areDamaged = (keyId: string, count: number): boolean =>
       count <= MAX_SAMPLES && unreadable.length < usage.size && keyId !== encryptionKey && !!this.keys.find(keyId);
     return unreadable
       .filter(([keyId, count]) => !areDamaged(keyId, count))
       .map(([keyId, count]) => ({ keyId, reason: this.described(keyId, count) }));
-  }
-
-  private canOpen(secret: ClientSecret): boolean {
-    try {
-      return this.vault.open(secret, secret.clientId).length > 0;
-    } catch {
-      return false;
-    }
   }
 
   private described(keyId: string, count: number): string {

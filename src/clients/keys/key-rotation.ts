@@ -96,10 +96,16 @@ export class KeyRotation {
     return { rotated, unreadable };
   }
 
-  /** Adds a key. If an interrupted rotation left two keys, completes that rotation instead. */
+  /** Adds a key. If an interrupted rotation left secrets to encrypt or a key to remove, completes that rotation instead. */
   private async addKey(keyFile: KeyFile): Promise<void> {
-    await inTransaction(this.dataSource, async () => {
-      if (keyFile.read().length === 1) keyFile.addKey();
+    await inTransaction(this.dataSource, async (manager) => {
+      const [, ...others] = keyFile.read();
+      for (const { id: keyId } of others) {
+        const secrets = await manager.findBy(ClientSecret, { keyId });
+        // Secrets that cannot be opened keep their key in the file.
+        if (secrets.length === 0 || secrets.some((secret) => this.vault.canOpen(secret))) return;
+      }
+      keyFile.addKey();
     });
   }
 

@@ -84,6 +84,14 @@ export class Vault {
     }
   }
 
+  canOpen(secret: SealedSecret & { clientId: string }): boolean {
+    try {
+      return this.open(secret, secret.clientId).length > 0;
+    } catch {
+      return false;
+    }
+  }
+
   /** The reason appears only in the log. */
   private cannotOpen(clientId: string, reason: string): Problem {
     const problem = unavailable();

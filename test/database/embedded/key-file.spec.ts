@@ -64,4 +64,17 @@ describe('"keys rotate" with the key file of an embedded database', () => {
     expect(entries()).toEqual([newest]);
     expect(await statusOf(client)).toBe(200);
   });
+
+  test('makes a new key each time although a secret cannot be opened, whose key stays in the file', async () => {
+    const [damaged, client] = [await usher.client(), await usher.client()];
+    const [old] = entries();
+    await usher.dataSource.manager.update(ClientSecret, { clientId: damaged.id }, { sealed: 'damaged' });
+    const rotation = usher.running.app.get(KeyRotation, { strict: false });
+    const ignore = () => undefined;
+    const [first, second] = [await rotation.run(ignore), await rotation.run(ignore)];
+    expect(second).toMatchObject({ rotated: first.rotated, remaining: 0, unreadable: [damaged.id] });
+    expect(second.keyId).not.toBe(first.keyId);
+    expect(entries()).toEqual([expect.stringContaining(second.keyId), old]);
+    expect(await statusOf(client)).toBe(200);
+  });
 });
