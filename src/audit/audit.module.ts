@@ -11,6 +11,8 @@ import { StartUpError } from '../values/start-up-error.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 export const AUDIT_CONTEXT = 'audit';
+/** Tables whose ids tell the environment. By name, because the audit imports nothing of orders and notifications. */
+const WITH_ENVIRONMENT = ['usher_audit_event', 'usher_movie_order', 'usher_webhook'];
 const OF_PRODUCTION =
   'this database has the data of production; set USHER_ENV=production, or use another database for the sandbox';
 
@@ -56,12 +58,11 @@ export class AuditLog implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     const { environment, database } = this.options;
     if (environment !== 'sandbox' || database.kind === 'host') return;
-    const [last] = await this.dataSource.manager.find(AuditEvent, {
-      select: { id: true },
-      order: { id: 'DESC' },
-      take: 1,
-    });
-    if (last && !isOf('sandbox', last.id)) throw new StartUpError(OF_PRODUCTION);
+    const newest = WITH_ENVIRONMENT.map((table) =>
+      this.dataSource.manager.find<{ id: string }>(table, { select: { id: true }, order: { id: 'DESC' }, take: 1 }),
+    );
+    const rows = (await Promise.all(newest)).flat();
+    if (rows.length > 0 && !rows.some(({ id }) => isOf('sandbox', id))) throw new StartUpError(OF_PRODUCTION);
   }
 
   /** With `manager` the row is part of its open transaction, and the line is logged after the commit. */

@@ -226,16 +226,21 @@ describe('usher audit list', () => {
   });
 });
 
-test('a sandbox refuses a database whose ids are all of production', async () => {
-  for (const { id } of await audit.list({ limit: 1_000 }))
-    await usher.dataSource.manager.update(AuditEvent, { id }, { id: `p${id.slice(1)}` });
+test('a sandbox refuses a database whose ids are all of production, and accepts one with an order or an event of its own', async () => {
+  const own = await TestUsher.start();
+  const { manager } = own.dataSource;
+  const made = await own.client('https://partner.example/notify');
+  for (const { id } of await manager.find(AuditEvent))
+    await manager.update(AuditEvent, { id }, { id: `p${id.slice(1)}` });
   const fault =
     'this database has the data of production; set USHER_ENV=production, or use another database for the sandbox';
+  const list = ['client', 'list'];
   // In a process of its own: a refused start leaves its connections to the end of the process.
-  expect(await usherProcess(usher.settings, ['client', 'list'])).toMatchObject({
-    code: 1,
-    stderr: `usher: ${fault}\n`,
-  });
-  await audit.record({ action: 'keys.rotated' });
-  expect(await run(usher.settings, ['client', 'list'])).toMatchObject({ code: 0, stderr: '' });
+  expect(await usherProcess(own.settings, list)).toMatchObject({ code: 1, stderr: `usher: ${fault}\n` });
+  const id = orderIdOf(await made.order())!;
+  expect(await run(own.settings, list)).toMatchObject({ code: 0, stderr: '' });
+  await manager.delete(MovieOrder, { id });
+  await own.running.app.get(AuditLog, { strict: false }).record({ action: 'keys.rotated' });
+  expect(await run(own.settings, list)).toMatchObject({ code: 0, stderr: '' });
+  await own.stop();
 });
