@@ -84,6 +84,7 @@ export class Vault {
     }
   }
 
+  /** Whether {@link open} gets the secret. */
   canOpen(secret: SealedSecret & { clientId: string }): boolean {
     try {
       return this.open(secret, secret.clientId).length > 0;
