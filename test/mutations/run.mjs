@@ -15,7 +15,7 @@ const SEEDS = 200;
 /** Of a test file, or of the simulation. */
 const LIMIT_MS = 600_000;
 const WORDS = { failed: 'caught ', passed: 'MISSED ', 'not run': 'NOT RUN' };
-const NOT_COPIED = ['node_modules', '.git', 'data', 'coverage'];
+const NOT_COPIED = ['.git', 'data', 'coverage'];
 
 const { only } = parseArgs({ options: { only: { type: 'string', multiple: true, default: [] } } }).values;
 const isWanted = ({ name, file, caughtBy }) =>
@@ -63,14 +63,11 @@ for (const mutation of wanted) {
 console.log(`${wanted.length - missed} of ${wanted.length} mutations caught`);
 process.exit(missed === 0 ? 0 : 1);
 
-/** Own `node_modules`, because the tests are built into it; the packages in it are links. */
+/** Own `node_modules`, because the tests are built into it. Not links: test/runner/build.mjs says why. */
 function copyTree() {
   const names = fs.readdirSync(ROOT).filter((name) => !NOT_COPIED.includes(name));
-  for (const name of names) fs.cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-  const packages = join(ROOT, 'node_modules');
-  fs.mkdirSync(join(copy, 'node_modules'));
-  for (const name of fs.readdirSync(packages).filter((one) => one !== '.cache'))
-    fs.symlinkSync(join(packages, name), join(copy, 'node_modules', name));
+  for (const name of names) fs.cpSync(join(ROOT, name), join(copy, name), { recursive: true, verbatimSymlinks: true });
+  fs.rmSync(join(copy, 'node_modules/.cache'), { recursive: true, force: true });
 }
 
 /** A mutation whose test fails in any case would count as caught. */
