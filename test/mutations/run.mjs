@@ -14,6 +14,8 @@ import { faultsOfList, MUTATIONS, ROOT, SIMULATION } from './list.mjs';
 const SEEDS = 200;
 /** Of a test file, or of the simulation. */
 const LIMIT_MS = 600_000;
+/** Of one test with a mutation, which may make several tests of a file wait for ever. It runs alone, so this is enough. */
+const TEST_LIMIT_MS = 100_000;
 const WORDS = { failed: 'caught ', passed: 'MISSED ', 'not run': 'NOT RUN' };
 const NOT_COPIED = ['.git', 'data', 'coverage'];
 
@@ -93,7 +95,7 @@ async function mutated({ file, from, to, caughtBy }) {
   try {
     if (caughtBy === SIMULATION) return await simulate();
     rebuild(file);
-    return await runSpecs([caughtBy]);
+    return await runSpecs([caughtBy], { testTimeout: TEST_LIMIT_MS });
   } catch (error) {
     return { outcome: 'not run', detail: String(error) };
   } finally {
@@ -103,12 +105,12 @@ async function mutated({ file, from, to, caughtBy }) {
 }
 
 /** Runs test files as `npm test` does, but without building. "Not run" if Jest or a file did not start. */
-async function runSpecs(paths) {
+async function runSpecs(paths, options = {}) {
   const [jest, config, report] = ['usher/node_modules/jest/bin/jest.js', 'jest.json', 'report.json'].map((name) =>
     join(base, name),
   );
   const { globalSetup: _, globalTeardown: __, ...others } = jestConfig;
-  fs.writeFileSync(config, JSON.stringify({ ...others, rootDir: copy, reporters: [] }));
+  fs.writeFileSync(config, JSON.stringify({ ...others, ...options, rootDir: copy, reporters: [] }));
   fs.rmSync(report, { force: true });
   const args = [jest, '--config', config, '--json', '--outputFile', report, '--runTestsByPath', ...paths];
   const { output } = await run(args, LIMIT_MS * paths.length);
