@@ -153,8 +153,8 @@ test('a busy queue is answered before the time for the database ends, and is not
   const operators = usher.running.app.get(OperatorsService, { strict: false });
   const browser = new TestBrowser(usher.running.url);
   const { form } = fieldsOf((await browser.get('/ops/sign-in')).text);
-  // The queue rests for four times as long as this check of a stranger takes, which has 200 times as many passes as others.
-  const costly = { disabledAt: null, passwordHash: hash.replace('t=2', 't=400') } as Operator;
+  // The queue rests for four times as long as this check of a stranger takes, which has 800 times as many passes as others.
+  const costly = { disabledAt: null, passwordHash: hash.replace('t=2', 't=1600') } as Operator;
   const check = operators.hasPassword(costly, 'a guess', from('a'));
   const fields = { form: form!, name: 'nobody', password: 'a guess' };
   const { status } = await browser.post('/ops/sign-in', fields, { 'sec-fetch-site': 'same-origin' });
