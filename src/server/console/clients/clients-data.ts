@@ -41,7 +41,7 @@ export async function searchClients(manager: EntityManager, text: string, most: 
   return exact.length > 0 ? exact : (await clientsByName(manager, text, { after: null, most })).rows;
 }
 
-/** The clients that are found, by name. `after`: the part begins behind the client with this id. */
+/** A part of the clients of {@link clientsFound}, sorted by name. `after`: it begins behind the client with this id. */
 async function clientsByName(manager: EntityManager, query: string | null, { after, most }: Omit<Part, 'order'>) {
   const found = clientsFound(manager, query)
     .orderBy('LOWER(client.name)')
@@ -56,7 +56,7 @@ async function clientsByName(manager: EntityManager, query: string | null, { aft
   return partOf(await found.getMany(), most, ({ id }) => id);
 }
 
-/** The same part, with the time since when a receiver of the client fails, and the time of its newest notification. */
+/** A part of the list of clients: since when a receiver of each fails, and when its newest notification was made. */
 export async function listClients(manager: EntityManager, query: string | null, part: Part) {
   const { rows: clients, next } = await clientsByName(manager, query, part);
   if (clients.length === 0) return { rows: [], next };
