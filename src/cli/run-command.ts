@@ -76,15 +76,17 @@ function helpOf(program: Command, names: string[]): void {
   let found = program;
   for (const name of names) {
     const inner = found.commands.find((command) => command.name() === name);
-    if (!inner) return found.error(`unknown command '${name}'; run "usher help" for a list`);
+    if (!inner) return found.error(`unknown command '${name}'`);
     found = inner;
   }
   found.help();
 }
 
+/** With what to do, unless Commander says it: what is allowed, or what was perhaps meant. */
 function oneLine(text: string): string {
   return text
     .trim()
     .replace(/^error: /, '')
-    .replaceAll('\n', ' ');
+    .replaceAll('\n', ' ')
+    .replace(/[^.)]$/, '$&; see --help');
 }

@@ -6,11 +6,11 @@ import { faultLine } from '../../src/server/fault.js';
 import { CLI, usher, usherProcess, UsherProcess } from '../support/process.js';
 
 const WRONG: [args: string[], wanted: string][] = [
-  [['frobnicate'], "unknown command 'frobnicate'"],
-  [['help', 'client', 'lst'], 'unknown command \'lst\'; run "usher help" for a list'],
+  [['frobnicate'], "unknown command 'frobnicate'; see --help"],
+  [['help', 'client', 'lst'], "unknown command 'lst'; see --help"],
   [['client', 'lst'], "unknown command 'lst' (Did you mean list?)"],
   [['client', 'list', '--jsno'], "unknown option '--jsno' (Did you mean --json?)"],
-  [['client', 'create'], "required option '--name <name>' not specified"],
+  [['client', 'create'], "required option '--name <name>' not specified; see --help"],
   [['client', 'show'], "missing required argument 'id'"],
   [['client', 'show', 'a', 'b'], "too many arguments for 'show'. Expected 1 argument but got 2."],
   [['client', 'set-notify-url', 'a'], "missing required argument 'url'"],
