@@ -8,8 +8,9 @@ import { named, PageEnd, pageOf } from '../../http/operation.js';
 import { validated, wholeNumber } from '../../http/problem.js';
 import { ID } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
+import { sentAgain } from '../search/webhook-criteria.js';
 import { Webhook } from '../webhook.entity.js';
-import { webhookIds } from './webhook-ids.js';
+import { selectWebhooks, type Which } from './webhook-ids.js';
 
 export const UndeliveredQuery = z.strictObject({
   cursor: z
@@ -48,6 +49,8 @@ export type UndeliveredPage = z.infer<typeof UndeliveredPage>;
 
 /** How many are read, signed and held in memory at a time. */
 const PAGE = 100;
+/** How many are examined at a time, if few of those before them are undelivered. */
+const MAX_EXAMINED = 10_000;
 
 /** Reads what a client has not received. Reading changes nothing: pending notifications are still sent. */
 @Injectable()
@@ -99,31 +102,48 @@ export async function* undeliveredRows(
   // The cost does not depend on what was delivered.
   const which = (['FAILED', 'PENDING'] as const).map((status) => ({ ...holder, status }));
   let left = limit;
-  for (let after = cursor; left > 0;) {
-    const ids = await webhookIds(dataSource, which, { after, most: PAGE });
-    const rows = (await stillUndelivered(dataSource, ids)).slice(0, left);
-    if (rows.length > 0) yield rows;
-    if (ids.length < PAGE) return;
-    left -= rows.length;
-    after = ids.at(-1) ?? after;
+  for (let [after, most] = [cursor, PAGE]; left > 0;) {
+    const { ids, last, isEnd } = await examined(dataSource, which, after, most);
+    for (let from = 0; from < ids.length && left > 0; from += PAGE) {
+      const rows = (await stillUndelivered(dataSource, ids.slice(from, from + PAGE))).slice(0, left);
+      if (rows.length > 0) yield rows;
+      left -= rows.length;
+    }
+    if (isEnd) return;
+    after = last;
+    most = ids.length < PAGE ? Math.min(4 * most, MAX_EXAMINED) : PAGE;
   }
 }
 
-/** Leaves out what was delivered meanwhile, and what has a newer, pending or delivered webhook of its reference. */
+/** The undelivered ones of the next `most` after this id. The others are a single row of the result, so they cost little. */
+async function examined(dataSource: DataSource, which: Which[], after: string, most: number) {
+  const { rows } = await runSql(dataSource, (parameter) => {
+    const columns = 'id, reference_id, event_type, status, purged_at';
+    return `
+      SELECT CASE WHEN ${isUndelivered(dataSource)} THEN id END AS undelivered, MAX(id) AS last_id, COUNT(*) AS examined
+      FROM (${selectWebhooks(dataSource, which, { after, most }, parameter, columns)}) w
+      GROUP BY undelivered ORDER BY last_id`;
+  });
+  const count = rows.reduce((sum, { examined }) => sum + Number(examined), 0);
+  const ids = rows.flatMap(({ undelivered }) => (undelivered === null ? [] : String(undelivered)));
+  return { ids, last: String(rows.at(-1)?.last_id), isEnd: count < most };
+}
+
+/** Leaves out what was delivered or sent again meanwhile. */
 async function stillUndelivered(dataSource: DataSource, ids: string[]): Promise<Row[]> {
-  if (ids.length === 0) return [];
-  const webhooks = tableOf(dataSource, Webhook);
   const { isOneOf, now } = dialectOf(dataSource);
   const { rows } = await runSql(
     dataSource,
     (parameter) => `
-        SELECT w.id, w.attempts, w.notify_url, w.body, ${now} AS now FROM ${webhooks} w
-        WHERE w.id ${isOneOf(parameter, ids)} AND w.purged_at IS NULL
-          AND (w.status = 'PENDING' OR (w.status = 'FAILED' AND NOT EXISTS (
-            SELECT 1 FROM ${webhooks} l
-            WHERE l.reference_id = w.reference_id AND l.event_type = w.event_type AND l.id <> w.id
-              AND (l.live_key IS NOT NULL OR l.id > w.id))))
+        SELECT w.id, w.attempts, w.notify_url, w.body, ${now} AS now FROM ${tableOf(dataSource, Webhook)} w
+        WHERE w.id ${isOneOf(parameter, ids)} AND ${isUndelivered(dataSource)}
         ORDER BY w.id`,
   );
   return rows;
 }
+
+/** A condition on the row `w`. The live key comes first: its index alone tells of most webhooks that were sent again. */
+const isUndelivered = (dataSource: DataSource): string => `(w.status = 'PENDING' OR (
+  w.status = 'FAILED' AND w.purged_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM ${tableOf(dataSource, Webhook)} l WHERE l.live_key = CONCAT(w.event_type, ':', w.reference_id))
+  AND ${sentAgain(dataSource, false, 'w')}))`;

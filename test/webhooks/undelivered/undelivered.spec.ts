@@ -6,6 +6,7 @@ import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js'
 import { application, ownerToken, signedIn, startWithIssuer } from '../../auth/authorize/support.js';
 import { usher as run } from '../../support/process.js';
 import { answer, hang, TestReceiver } from '../../support/receiver.js';
+import { statementsOf } from '../../support/statements.js';
 import { ONE_ATTEMPT } from '../../support/usher.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
 import { insertFailed, references } from './support.js';
@@ -103,6 +104,22 @@ describe('GET /webhooks/undelivered', () => {
     const rest = await read(client.call.bind(client), `?cursor=${first.at(-1)?.headers['X-Webhook-Id']}`);
     expect([...first, ...rest].map(keyOf)).toEqual(all.map(keyOf));
     expect(new Set(all.map(keyOf)).size).toBe(250);
+  });
+
+  test('reads the more at once, the more were sent again', async () => {
+    const client = await usher.client(receiver.url);
+    await insertFailed(client, references('long-ago', 150), 4);
+    await insertFailed(client, Array<string>(3_000).fill('sent-often'), 3);
+    await insertFailed(client, references('later', 150), 2);
+    const lines = await read(client.call.bind(client));
+    const keys = lines.map(keyOf);
+    expect([...keys].sort()).toEqual([...references('long-ago', 150), 'sent-often', ...references('later', 150)].sort());
+    const cursor = lines[149]!.headers['X-Webhook-Id'];
+    const statements = await statementsOf(usher.dataSource, async () => {
+      const { body } = await client.call('GET', `/webhooks/undelivered?cursor=${cursor}`);
+      expect((body as unknown as Page).data.map(keyOf)).toEqual(keys.slice(150, 200));
+    });
+    expect(statements.length).toBeLessThan(20);
   });
 
   test('answers pages of JSON if no lines are asked for, with 50 entries by default', async () => {
