@@ -111,31 +111,33 @@ export class WebhookSearch {
   }
 
   /**
-   * By client: how many FAILED webhooks that ended at `since` or later were not sent again. `isCapped`: only the newest
-   * {@link MAX_EXAMINED} FAILED ones were looked at. A pause may have held them, so the time of their making tells nothing.
+   * By client: how many FAILED webhooks that ended at `since` or later were not sent again. `ended`: how many ended, by the
+   * figures. `isCapped`: not all of these are among the newest {@link MAX_EXAMINED} FAILED ones, which alone are looked at. A
+   * pause may have held them, so the time of their making tells nothing.
    */
-  async lost(clientIds: string[], since: number): Promise<Map<string, { lost: number; isCapped: boolean }>> {
-    if (clientIds.length === 0) return new Map();
+  async lost(ended: Map<string, number>, since: number): Promise<Map<string, { lost: number; isCapped: boolean }>> {
+    if (ended.size === 0) return new Map();
     const webhooks = tableOf(this.dataSource, Webhook);
     const index = dialectOf(this.dataSource).byIndex('usher_webhook_client_status');
     const { rows } = await runSql(this.dataSource, (parameter) =>
-      clientIds
+      [...ended.keys()]
         .map(
           (id) => `
-            SELECT w.client_id, COUNT(*) AS ended, SUM(CASE WHEN ${sentAgain(this.dataSource, true, 'w')} THEN 0 ELSE 1 END) AS lost
+            SELECT w.client_id, COUNT(*) AS examined, COUNT(CASE WHEN w.finished_at >= ${parameter(since)} THEN 1 END) AS ended,
+              COUNT(CASE WHEN w.finished_at >= ${parameter(since)} AND ${sentAgain(this.dataSource, false, 'w')} THEN 1 END) AS lost
             FROM (
               SELECT id FROM ${webhooks} ${index}
               WHERE client_id = ${parameter(id)} AND status = 'FAILED'
               ORDER BY client_id DESC, status DESC, id DESC LIMIT ${MAX_EXAMINED}) AS f
-            JOIN ${webhooks} w ON w.id = f.id WHERE w.finished_at >= ${parameter(since)} GROUP BY w.client_id`,
+            JOIN ${webhooks} w ON w.id = f.id GROUP BY w.client_id`,
         )
         .join(' UNION ALL '),
     );
     return new Map(
-      rows.map(({ client_id: id, lost, ended }) => [
-        String(id),
-        { lost: Number(lost), isCapped: Number(ended) >= MAX_EXAMINED },
-      ]),
+      rows.map(({ client_id: id, lost, ...found }) => {
+        const isCapped = Number(found.examined) >= MAX_EXAMINED && Number(found.ended) < (ended.get(String(id)) ?? 0);
+        return [String(id), { lost: Number(lost), isCapped }];
+      }),
     );
   }
 

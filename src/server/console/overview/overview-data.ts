@@ -103,7 +103,7 @@ export class OverviewData {
     const ids = [...new Set([...counted, ...failing.map(({ clientId }) => clientId)])];
     const before =
       this.figures.isKept(hour - WEEK_MS, now) && (await this.figures.endedFailed(hour - WEEK_MS, now - WEEK_MS, ids));
-    const lost = await this.search.lost(counted, since);
+    const lost = await this.search.lost(ended, since);
     const paused = await this.manager.findBy(DeliveryPause, {
       subject: In(ids.map((id) => `client:${id}` as const)),
       resumedAt: IsNull(),

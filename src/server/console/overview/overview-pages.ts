@@ -137,7 +137,7 @@ function verdict(state: Overview, isNew: boolean) {
   const what =
     lost === 0 && !isCapped
       ? 'no notification lost'
-      : `${atLeast(lost, isCapped)} notification${lost === 1 ? '' : 's'} not delivered`;
+      : `${atLeast(lost, isCapped)} notification${lost === 1 && !isCapped ? '' : 's'} not delivered`;
   return html`${
     clients.length > 0
       ? notice(

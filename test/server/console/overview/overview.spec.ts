@@ -11,6 +11,7 @@ import { eventually } from '../../../support/eventually.js';
 import { type TestClient, TestUsher } from '../../../support/usher.js';
 import { OperatorBrowser } from '../../../support/operator-browser.js';
 import { ConsolePages, HOSTILE } from '../console-pages.js';
+import { insertFailed, references } from '../../../webhooks/undelivered/support.js';
 import { lose } from './lose.js';
 
 const HOUR_MS = 3_600_000;
@@ -153,6 +154,23 @@ test('clients are sorted by their lost notifications, beside those of a week bef
   const listed = /href="(\/ops\/notifications\?[^"]*)"/.exec(rows[of(many)] ?? '')?.[1]?.replaceAll('&amp;', '&') ?? '';
   expect((await pages.get(listed)).match(/data-name="Notification"/g)).toHaveLength(3);
   expect(await overviewWith(/1 notification not delivered in the last hour/, '/ops?range=1h')).toContain(few.id);
+});
+
+test('a count is not exact if a notification that ended in the range is not among the newest ones', async () => {
+  const [held, counted] = [await usher.client(), await usher.client()];
+  await lose(held, 'held-1', Date.now() - MINUTE_MS, Date.now() - 72 * HOUR_MS);
+  for (const one of [held, counted]) await insertFailed(one, references(one.id, 10_000), 48);
+  await lose(counted, 'counted-1', Date.now() - MINUTE_MS);
+  const text = await overviewWith(new RegExp(`title="${counted.id}"`));
+  const rows = [...text.matchAll(/<tr role="row">[^]*?<\/tr>/g)].map(([row]) => row);
+  const cellsOf = ({ id }: TestClient) =>
+    rows
+      .find((row) => row.includes(`title="${id}"`))
+      ?.replace(/<[^>]*>/g, ' ')
+      .replace(/\s+/g, ' ');
+  expect(cellsOf(held)).toMatch(/A test client 0 or more 1 /);
+  expect(cellsOf(counted)).toMatch(/A test client 1 1 /);
+  expect(text).toContain('1 or more notifications not delivered');
 });
 
 test('the lost notifications of a client are sent again from its row: all of the range, and none of another client', async () => {
