@@ -4,6 +4,8 @@
 # A file that cannot be read ends the script: without settings the command would run as in a sandbox.
 set -e
 while read -r line || [ -n "$line" ]; do
+  # A file of Windows has a carriage return at the end of each line.
+  line=${line%"${line##*[![:space:]]}"}
   case $line in [A-Za-z_]*=*) ;; *) continue ;; esac
   # Both without the blanks around the first `=`.
   name=${line%%=*} value=${line#*=}

@@ -64,7 +64,7 @@ test('the script reads values as systemd does, and evaluates nothing', () => {
     'LOG_LEVEL \t= warn',
     'NO-NAME=x',
   ];
-  expect(environmentWith(lines.join('\n'))).toMatchObject({
+  const values = {
     SMTP_FROM: 'Cinema <a@b.example>',
     OPS_USER: 'o p s',
     INTERNAL_USER: 'in $HOME',
@@ -73,7 +73,8 @@ test('the script reads values as systemd does, and evaluates nothing', () => {
     HOST: '127.0.0.1',
     QUEUE_PREFIX: '',
     LOG_LEVEL: 'warn',
-  });
+  };
+  for (const lineEnd of ['\n', '\r\n']) expect(environmentWith(lines.join(lineEnd))).toMatchObject(values);
   expect(environmentWith(FILE)).not.toHaveProperty('PORT');
 });
 
