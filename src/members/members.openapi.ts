@@ -39,7 +39,12 @@ export const MEMBER_OPERATIONS = operations('Authorization', SignInController, {
     id: 'signIn',
     summary: 'The form of the sign-in page',
     body: { schema: SignInForm, example: { form: FORM, name: 'amelie@cinema.example', password: 'a long password' } },
-    answers: { 303: answer('To `return_to`, with the session in a cookie; or to the redirect URI.') },
+    answers: {
+      200: pageAnswer(
+        'The number of failed tries since the last sign-in, with a link to `return_to`. The session is in a cookie.',
+      ),
+      303: answer('To `return_to`, with the session in a cookie; or to the redirect URI.'),
+    },
     failures: [forbidden(ENGLISH.wrongSignIn), tooManySignIns(60)],
   },
   showSignOut: {

@@ -32,7 +32,7 @@ export function limitAnonymous(
   };
   const check = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const wait = limiter.count(limitKey(addressGroup(request.ip)));
-    if (wait > 0) answerAtOnce(request, reply, 'slow_down', tooManyRequests(TOO_MANY_ANONYMOUS, wait), guidesUrl);
+    if (wait > 0) answerAtOnce(request, reply, 'slow_down', tooManyAnonymous(wait), guidesUrl);
     else if (waiting.push(done) === 1) setImmediate(beginNext);
   };
   const isCounted =
@@ -56,7 +56,8 @@ const isAnonymous = (request: FastifyRequest): boolean =>
 const hasCredentials = ({ headers, raw }: FastifyRequest): boolean =>
   !!headers.authorization && countHeader(raw, 'authorization') === 1;
 
-const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
+export const tooManyAnonymous = (waitSeconds: number): Problem =>
+  tooManyRequests('too many requests without credentials from this address; try again later', waitSeconds);
 
 /**
  * Requires exactly one Host header (RFC 9112 §3.2), because Node's own 400 has no body. With unsafe defaults only a

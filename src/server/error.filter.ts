@@ -53,10 +53,10 @@ export class ErrorFilter implements ExceptionFilter {
     sendOAuthError(response, code, problem, this.guides);
   }
 
-  private problemOf(error: unknown, { url, method, headers }: OAuthRequest): Problem {
+  private problemOf(error: unknown, request: OAuthRequest): Problem {
     if (error instanceof Problem || error instanceof OAuthError) return problemOf(error);
-    if (statusOf(error) === 404) return this.unknownRoute(method, pathOf(url));
-    return statusOf(error) === 415 ? unsupportedMediaType(headers) : parserProblem(error);
+    if (statusOf(error) === 404) return this.unknownRoute(request.method, pathOf(request.url));
+    return statusOf(error) === 415 ? unsupportedMediaType(request) : parserProblem(error);
   }
 
   private isSandbox(): boolean {

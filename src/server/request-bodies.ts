@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import type { IncomingHttpHeaders } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import {
@@ -19,6 +18,7 @@ export const FORM_ROUTE = { form: true };
 
 const FORM = 'application/x-www-form-urlencoded';
 
+type RoutedRequest = Pick<FastifyRequest, 'headers'> & { routeOptions?: { config?: object } };
 type Done = (error: Error | null, body?: unknown) => void;
 type JsonParser = (request: FastifyRequest, body: string, done: Done) => void;
 
@@ -35,7 +35,7 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   app.useBodyParser('application/json', { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
     const fault = codingFault(request.headers);
     if (fault !== null) throw unsupported(fault);
-    if (bodyEncoding(request.headers['content-type']) === null) throw unsupportedMediaType(request.headers);
+    if (bodyEncoding(request.headers['content-type']) === null) throw unsupportedMediaType(request);
     if (oauthRoute(request)) done(null, parseJsonParameters(body));
     else if (body.length === 0) done(null);
     else if (isUtf8(body)) parseOnce(request, body.toString(), done);
@@ -46,7 +46,7 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
     const isTaken = oauthRoute(request) !== null || isFormRoute(request) || request.is404;
     // curl and other clients send this type with an empty body too.
     if (!isTaken && body.length === 0) return done(null);
-    if (!isTaken || bodyEncoding(request.headers['content-type']) === null) throw unsupportedMediaType(request.headers);
+    if (!isTaken || bodyEncoding(request.headers['content-type']) === null) throw unsupportedMediaType(request);
     done(null, parseFormParameters(body));
   });
   server.removeContentTypeParser('text/plain');
@@ -69,11 +69,11 @@ export const invalidJson = (): Problem => badRequest('the body is not valid JSON
 export const repeatedField = (name: string): Problem =>
   invalidFields([{ pointer: '#', message: `has the field ${name || '""'} more than once` }]);
 
-/** 415 for a content type that a JSON route does not take. */
-export const unsupportedMediaType = ({ 'content-type': given }: IncomingHttpHeaders): Problem =>
-  unsupported(mediaTypeFault(given, 'application/json'));
+/** 415 for a content type that a route of JSON or of a form does not take. */
+export const unsupportedMediaType = (request: RoutedRequest): Problem =>
+  unsupported(mediaTypeFault(request.headers['content-type'], isFormRoute(request) ? FORM : 'application/json'));
 
 const unsupported = (detail: string): Problem => standardProblem(415, detail);
 
-const isFormRoute = ({ routeOptions }: FastifyRequest): boolean =>
-  (routeOptions.config as Partial<typeof FORM_ROUTE>).form === true;
+const isFormRoute = ({ routeOptions }: RoutedRequest): boolean =>
+  (routeOptions?.config as Partial<typeof FORM_ROUTE> | undefined)?.form === true;

@@ -21,8 +21,8 @@ import {
 } from '../../http/operation.js';
 import { refused } from '../../http/pages/form-tokens.js';
 import { KNOWN_QUERY, Problem, unavailable } from '../../http/problem.js';
-import { hostMissing } from '../connections.js';
-import { invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
+import { hostMissing, tooManyAnonymous } from '../connections.js';
+import { FORM_ROUTE, invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
 import { type JsonSchema, parametersOf, schemaRef } from './schemas.js';
 
 export interface MediaType {
@@ -178,7 +178,13 @@ const UNREADABLE_BODY: Failure[] = [
   invalidJson(),
   repeatedField('notifyUrl'),
   problemOf(TOO_LARGE),
-  unsupportedMediaType({}),
+  unsupportedMediaType({ headers: {} }),
+];
+
+const UNREADABLE_FORM: Failure[] = [
+  () => parseFormParameters(Buffer.from('form=a&form=b')),
+  problemOf(TOO_LARGE),
+  unsupportedMediaType({ headers: {}, routeOptions: { config: FORM_ROUTE } }),
 ];
 
 const REFUSED: Record<Security, Failure[]> = {
@@ -200,9 +206,9 @@ function failuresOf(operation: Operation): (Problem | OAuthError)[] {
   return (operation.page ? [...shared, ...own] : [...own, ...shared]).map(errorOf);
 }
 
-function sharedFailures({ oauth, page, security, body, parameters }: Operation): Failure[] {
+function sharedFailures({ oauth, page, tag, security, body, parameters }: Operation): Failure[] {
   if (oauth) return MALFORMED_OAUTH;
-  if (page) return [noIssuer(), ...(body ? [refused()] : []), unavailable()];
+  if (page) return [noIssuer(), ...(body ? [refused(), ...UNREADABLE_FORM] : []), unavailable()];
   return [
     ...SINGLE_HEADERS.map(severalHeaders),
     hostMissing(),
@@ -210,6 +216,8 @@ function sharedFailures({ oauth, page, security, body, parameters }: Operation):
     ...(body ? UNREADABLE_BODY : []),
     ...security.flatMap((scheme) => REFUSED[scheme]),
     ...(security.length > 0 ? [unavailable()] : []),
+    // Probes do not count.
+    ...(security.length === 0 && tag !== 'Service' ? [tooManyAnonymous(WAIT_SECONDS)] : []),
   ];
 }
 
