@@ -137,30 +137,6 @@ describe('the OpenAPI document', () => {
       }
   });
 
-  test('names the answers to forms of pages that cannot be read', async () => {
-    const forms = Object.entries(document.paths).filter(([, { post }]) => post?.tags[0] === 'Authorization');
-    expect(forms.length).toBeGreaterThan(3);
-    for (const [path, { post }] of forms)
-      for (const [status, type, body] of [
-        [400, 'application/x-www-form-urlencoded', 'form=a&form=b'],
-        [413, 'application/x-www-form-urlencoded', 'a'.repeat(17_000)],
-        [415, 'text/plain', 'form=a'],
-      ] as const) {
-        const answer = await usher.request('POST', path, { 'content-type': type }, body);
-        expect([path, answer.status]).toEqual([path, status]);
-        expect(Object.keys(post?.responses[status]?.content ?? {})).toEqual(['text/html']);
-        if (status === 415) expect(answer.body.text).toContain('send Content-Type: application/x-www-form-urlencoded');
-      }
-  });
-
-  test('names the page after failed tries at the sign-in, and the limit of requests without credentials', () => {
-    const statuses = ({ paths }: OpenApiDocument, path: string, method: string) =>
-      Object.keys(paths[path]?.[method]?.responses ?? {});
-    expect(statuses(document, '/auth/sign-in', 'post')).toEqual(expect.arrayContaining(['200', '303']));
-    expect(statuses(document, '/.well-known/oauth-authorization-server', 'get')).toContain('429');
-    expect(statuses(internal, '/health/live', 'get')).not.toContain('429');
-  });
-
   test('documents the notification under webhooks, with the headers of specification 6.2', () => {
     const notification = document.webhooks.NOTIFY_ORDER_COMPLETION?.post;
     expect(notification?.parameters.map(({ in: place, name }) => `${place} ${name}`)).toEqual(
