@@ -113,7 +113,9 @@ describe('GET /webhooks/undelivered', () => {
     await insertFailed(client, references('later', 150), 2);
     const lines = await read(client.call.bind(client));
     const keys = lines.map(keyOf);
-    expect([...keys].sort()).toEqual([...references('long-ago', 150), 'sent-often', ...references('later', 150)].sort());
+    expect([...keys].sort()).toEqual(
+      [...references('long-ago', 150), 'sent-often', ...references('later', 150)].sort(),
+    );
     const cursor = lines[149]!.headers['X-Webhook-Id'];
     const statements = await statementsOf(usher.dataSource, async () => {
       const { body } = await client.call('GET', `/webhooks/undelivered?cursor=${cursor}`);
