@@ -15,7 +15,7 @@ export async function databaseNow(manager: EntityManager): Promise<number> {
   return Number(row.now);
 }
 
-const DEADLOCK_CODES = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', '40P01', '40001'];
+const DEADLOCK_CODES = ['ER_LOCK_DEADLOCK', '40P01', '40001'];
 /** Of Postgres: a prepared statement is missing, or was prepared by another session. */
 const NOT_PREPARED_CODES = ['26000', '42P05'];
 const MAX_TRIES = 5;
@@ -163,7 +163,7 @@ export const isDiskFull = (error: unknown): boolean =>
   ['ER_RECORD_FILE_FULL', 'ER_DISK_FULL', 'ER_DISK_FULL_NOWAIT', '53100'].includes(codeOf(error));
 
 /** Whether a statement ran into its limit of time. It may have waited for one locked row. */
-export const isOutOfTime = (error: unknown): boolean => /^(57014|ER_(QUERY|STATEMENT)_TIMEOUT)$/.test(codeOf(error));
+export const isOutOfTime = (error: unknown): boolean => /^(57014|ER_(QUERY|STATEMENT|LOCK_WAIT)_TIMEOUT)$/.test(codeOf(error));
 
 /** Errors of mysql2, pg and the network. SQLSTATE 08…, 25P03 and 57P0… mean a lost connection, 53300 too many of them. */
 const DOWN_CODE =

@@ -141,11 +141,11 @@ export async function failExhausted(
   } as const;
   const exhausted = await manager.findBy(Webhook, { ...isOver, id: In(ids) });
   if (exhausted.length === 0) return [];
-  // Locked, because another process may end some of them now, and only one may count an end. No other row is waited for.
+  // Locked, because only one process may count an end. A row that is locked already is left for the next look at it.
   const failed = await manager.find(Webhook, {
     where: { ...isOver, id: In(exhausted.map(({ id }) => id)) },
     order: { id: 'ASC' },
-    lock: { mode: 'pessimistic_write' },
+    lock: { mode: 'pessimistic_write', onLocked: 'skip_locked' },
   });
   await manager.update(
     Webhook,

@@ -29,6 +29,9 @@ const STALE_CLAIM_MS = 5_000;
 /** When a released webhook is looked at again; its row then says when it is due. */
 const RELEASED_MS = 1_000;
 
+/** How many recordings run at the same time. One that waits for a locked row does not hold up the others. */
+const MAX_RECORDING = 4;
+
 /** One attempt of one webhook: claim → sign → send → record. */
 @Injectable()
 export class Delivery {
@@ -45,7 +48,7 @@ export class Delivery {
     private readonly outage: DatabaseOutage,
   ) {
     this.claims = new Batcher((ids) => claimStore.claim(ids));
-    this.records = new Batcher((finished) => outcomeStore.record(finished));
+    this.records = new Batcher((finished) => outcomeStore.record(finished), MAX_RECORDING);
   }
 
   /** Call it before the first attempt, whose claim would otherwise wait while the HTTP client is loaded. */

@@ -8,7 +8,7 @@ import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
 import { type HostAttempt, hostOfWebhook } from '../contact/host-changes.js';
-import { additionOf, type RecordedOutcome } from '../figures/add-outcomes.js';
+import { additionOf, leaveLockedShard, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { failureOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
@@ -27,11 +27,11 @@ export class OutcomeStore {
   ) {}
 
   /** Returns the states in the order of `finished`. Recording an attempt again changes nothing and counts nothing twice. */
-  async record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
+  record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     const isRepeat = finished.some(({ claim }) => this.begun.has(claim));
     for (const { claim } of finished) this.begun.add(claim);
-    const states = isRepeat ? null : await this.recordFirst(finished).catch(nullForOtherCount);
-    return states ?? this.recordAgain(finished);
+    const first = isRepeat ? Promise.resolve(null) : this.recordFirst(finished).catch(nullForOtherCount);
+    return first.then((states) => states ?? this.recordAgain(finished)).catch(leaveLockedShard);
   }
 
   /** The usual case: all attempts are new and the last ones. Otherwise a statement changes fewer rows than it must, and fails. */

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { dialectOf, type OnDataSource, tableOf } from '../../database/data-source.js';
+import { isOutOfTime } from '../../database/sql.js';
 import { runStatement, type Statement, type WriteSql } from '../../database/statements/statement.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';
@@ -21,7 +22,13 @@ const TOTAL_PERIOD_MS = 300_000;
 
 /** Enough that few processes share one. Each further shard is a further row to read. */
 const SHARDS = 16;
-const SHARD_OF_PROCESS = randomInt(SHARDS);
+let shardOfProcess = randomInt(SHARDS);
+
+/** Throws the error of a recording again. If it may have waited for a row of the figures, the next recording uses another shard. */
+export function leaveLockedShard(error: unknown): never {
+  if (isOutOfTime(error)) shardOfProcess = (shardOfProcess + 1) % SHARDS;
+  throw error;
+}
 
 interface Figure {
   key: [clientId: string, startsAt: number, host: string];
@@ -49,7 +56,7 @@ export function additionOf(on: OnDataSource, outcomes: RecordedOutcome[]): State
   const sums = upsert(KEY, changed, (stored, given) => `${stored} + ${given}`);
   const write: WriteSql = (parameter) => {
     const rows = figures.map(({ key, counts }) => {
-      const cells = [...[...key, SHARD_OF_PROCESS].map(parameter), ...counts.map((count) => count && parameter(count))];
+      const cells = [...[...key, shardOfProcess].map(parameter), ...counts.map((count) => count && parameter(count))];
       return `(${cells.join(', ')})`;
     });
     return `INSERT INTO ${into(tableOf(on, DeliveryFigure))} (${COLUMNS}) VALUES ${rows.join(', ')} ${sums}`;

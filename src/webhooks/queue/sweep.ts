@@ -67,14 +67,26 @@ export class Sweep {
       take: Math.ceil(this.options.retry.retryEveryMs / RELEASE_GAP_MS),
     });
     for (let delayMs = 0; held.length > 0;) {
-      const page = held.splice(0, PAGE);
+      const page = await this.makeDue(held.splice(0, PAGE), now + delayMs);
       const ids = page.map(({ id }) => id);
-      const nextAttemptAt = now + delayMs;
-      await manager.update(Webhook, { id: In(ids), nextAttemptAt: MoreThan(HELD_FROM) }, { nextAttemptAt });
       // The job that found its webhook held has ended, and the queue may still have it.
       await this.queue.remove(ids);
       await this.queue.add(page.map((webhook) => ({ webhook, delayMs: (delayMs += RELEASE_GAP_MS) })));
     }
+  }
+
+  /** Returns those of the rows that are still held. A locked row is left for the next run. */
+  private makeDue(rows: Row[], nextAttemptAt: number): Promise<Row[]> {
+    return inTransaction(this.dataSource, async (manager) => {
+      const held = await manager.find(Webhook, {
+        select: SELECTED,
+        where: { id: In(rows.map(({ id }) => id)), nextAttemptAt: MoreThan(HELD_FROM) },
+        order: { id: 'ASC' },
+        lock: { mode: 'pessimistic_write', onLocked: 'skip_locked' },
+      });
+      await manager.update(Webhook, { id: In(held.map(({ id }) => id)) }, { nextAttemptAt });
+      return held;
+    });
   }
 
   /** Returns how many got a job. A job that waits, is delayed or runs is left alone. */
