@@ -190,6 +190,7 @@ export interface Diagnosis extends Explanation {
 export const diagnosisOf = (code: DiagnosisCode): Diagnosis => ({ code, ...DIAGNOSES[code] });
 
 const CODE_OF_STATUS: Readonly<Record<number, DiagnosisCode>> = {
+  304: 'other-refusal',
   400: 'body-not-accepted',
   401: 'signature-refused',
   403: 'signature-refused',

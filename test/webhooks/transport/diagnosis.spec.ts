@@ -39,6 +39,7 @@ test('an attempt that succeeded has none', () => {
 test.each([
   [301, 'redirected'],
   [308, 'redirected'],
+  [304, 'other-refusal'],
   [400, 'body-not-accepted'],
   [401, 'signature-refused'],
   [403, 'signature-refused'],
