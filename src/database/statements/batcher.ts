@@ -8,10 +8,14 @@ interface Waiting<T, R> {
 
 /** Items of one batch, at most. */
 const MAX_ITEMS = 64;
-/** While a batch runs, the next one begins with so many items. Fewer wait for it, and then share a larger batch. */
-const WORTH_A_BATCH = 16;
-/** A batch that runs for longer may wait for a lock. Later items do not wait for it, if several batches may run. */
-const SLOW_MS = 20;
+/** While a batch runs, the next one begins with so many items, or when an item has waited so long. Until then they share a batch. */
+interface Overlap {
+  items: number;
+  afterMs: number;
+}
+const SOON: Overlap = { items: 16, afterMs: 20 };
+/** For work that is cheapest in large batches: only a batch that waits itself, such as for a lock, does not hold up the others. */
+export const IF_SLOW: Overlap = { items: Infinity, afterMs: 200 };
 
 /**
  * Combines concurrent calls into one piece of work. An idle batcher begins at the end of the event loop's turn, so a sole call
@@ -31,6 +35,7 @@ export class Batcher<T, R> {
   constructor(
     private readonly work: (items: T[]) => Promise<R[]>,
     private readonly maxRunning = 1,
+    private readonly overlap = SOON,
   ) {}
 
   run(item: T): Promise<R> {
@@ -42,8 +47,8 @@ export class Batcher<T, R> {
 
   private schedule(): void {
     if (this.isBeginning || this.waiting.length === 0 || this.running >= this.maxRunning) return;
-    if (this.running === 0 || this.waiting.length >= WORTH_A_BATCH) this.beginSoon();
-    else this.slowTimer ??= setTimeout(() => this.beginSoon(), SLOW_MS);
+    if (this.running === 0 || this.waiting.length >= this.overlap.items) this.beginSoon();
+    else this.slowTimer ??= setTimeout(() => this.beginSoon(), this.overlap.afterMs);
   }
 
   /** Waits for the other calls of this turn of the event loop. */

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Batcher } from '../../database/statements/batcher.js';
+import { Batcher, IF_SLOW } from '../../database/statements/batcher.js';
 import { isDatabaseDown } from '../../database/sql.js';
 import type { Span } from '@opentelemetry/api';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
@@ -48,7 +48,7 @@ export class Delivery {
     private readonly outage: DatabaseOutage,
   ) {
     this.claims = new Batcher((ids) => claimStore.claim(ids));
-    this.records = new Batcher((finished) => outcomeStore.record(finished), MAX_RECORDING);
+    this.records = new Batcher((finished) => outcomeStore.record(finished), MAX_RECORDING, IF_SLOW);
   }
 
   /** Call it before the first attempt, whose claim would otherwise wait while the HTTP client is loaded. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Batcher } from '../../../src/database/statements/batcher.js';
+import { Batcher, IF_SLOW } from '../../../src/database/statements/batcher.js';
 
 /** Work whose batches the test ends one by one. */
 class Work {
@@ -78,6 +78,19 @@ describe('a batcher', () => {
     await work.until(2);
     work.batches[1]!.end();
     expect(await second).toBe(2);
+  });
+
+  test('for work in large batches does not begin the next one because of many items, but does because of one that hangs', async () => {
+    const work = new Work();
+    const batcher = new Batcher(work.run, 2, IF_SLOW);
+    void batcher.run(0);
+    await work.until(1);
+    const others = Promise.all(numbers(40).map((item) => batcher.run(item)));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(work.batches).toHaveLength(1);
+    await work.until(2);
+    work.batches[1]!.end();
+    expect(await others).toHaveLength(40);
   });
 
   test('never exceeds the number of items of a batch', async () => {
