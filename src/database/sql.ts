@@ -163,7 +163,8 @@ export const isDiskFull = (error: unknown): boolean =>
   ['ER_RECORD_FILE_FULL', 'ER_DISK_FULL', 'ER_DISK_FULL_NOWAIT', '53100'].includes(codeOf(error));
 
 /** Whether a statement ran into its limit of time. It may have waited for one locked row. */
-export const isOutOfTime = (error: unknown): boolean => /^(57014|ER_(QUERY|STATEMENT|LOCK_WAIT)_TIMEOUT)$/.test(codeOf(error));
+export const isOutOfTime = (error: unknown): boolean =>
+  /^(57014|ER_(QUERY|STATEMENT|LOCK_WAIT)_TIMEOUT)$/.test(codeOf(error));
 
 /** Errors of mysql2, pg and the network. SQLSTATE 08…, 25P03 and 57P0… mean a lost connection, 53300 too many of them. */
 const DOWN_CODE =
