@@ -41,7 +41,12 @@ const whileHeld = (rows: string, work: () => Promise<unknown>): Promise<unknown>
     await manager.query(`SELECT 1 FROM ${rows} FOR UPDATE`);
     return work();
   });
-const whileLocked = (id: string, work: () => Promise<unknown>) => whileHeld(`usher_webhook WHERE id = '${id}'`, work);
+/** By their keys: a scan of a small table would lock others too. */
+const whileLocked = (ids: string[], work: () => Promise<unknown>) =>
+  whileHeld(
+    `usher_webhook ${dialectOf(usher.dataSource).byIndex('PRIMARY')} WHERE id IN (${ids.map((id) => `'${id}'`).join()})`,
+    work,
+  );
 
 const webhookId = async (): Promise<string> => {
   const [webhook] = await usher.webhooks.find(await client.completedOrder());
@@ -67,7 +72,7 @@ test('one locked row of a batch ends its statement in time, and the outcomes of 
   const outcomes = outcomeStore();
   const batcher = new Batcher(outcomes.record.bind(outcomes));
   const record = () => Promise.allSettled(finished.map((one) => batcher.run(one)));
-  await whileLocked(ids[1]!, async () => {
+  await whileLocked([ids[1]!], async () => {
     const [first, locked, ...others] = await record();
     expect([first, ...others]).toEqual(Array(3).fill(expect.objectContaining({ status: 'fulfilled' })));
     expect(isDatabaseDown((locked as PromiseRejectedResult).reason)).toBe(true);
@@ -81,7 +86,7 @@ test('an outcome that comes later does not wait for a recording that waits for a
   const ids = [await webhookId(), await webhookId()];
   const [locked, later] = await delivered(ids);
   const { records } = provider(Delivery) as unknown as { records: Batcher<FinishedAttempt, DeliveryState> };
-  await whileLocked(ids[0]!, async () => {
+  await whileLocked([ids[0]!], async () => {
     const first = records.run(locked!).catch(() => 'out of time');
     await setImmediate();
     expect(await Promise.race([first, records.run(later!)])).toMatchObject({ status: 'SUCCESS' });
@@ -121,7 +126,7 @@ test('a retry run leaves locked rows out: those that a pause held, and those who
   const now = await databaseNow(manager);
   const run = () => provider(Sweep).run('overdue', now);
   const dueOf = async (id: string) => (await manager.findOneByOrFail(Webhook, { id })).nextAttemptAt;
-  await whileHeld(`usher_webhook WHERE id IN ('${held[0]}', '${exhausted[0]}')`, async () => {
+  await whileLocked([held[0]!, exhausted[0]!], async () => {
     await run();
     expect(await Promise.all(held.map(dueOf))).toEqual([heldAt(pause), now]);
     expect(await Promise.all(exhausted.map(statusOf))).toEqual(['PENDING', 'FAILED']);
@@ -142,7 +147,7 @@ test('a transaction whose wait for a lock ran out is not repeated, because each 
       await manager.query(`SET ${limit}`);
       await manager.query(`SELECT id FROM usher_webhook WHERE id = '${id}' FOR UPDATE`);
     });
-  await whileLocked(id, async () => expect(isOutOfTime(await lock().catch((error: unknown) => error))).toBe(true));
+  await whileLocked([id], async () => expect(isOutOfTime(await lock().catch((error: unknown) => error))).toBe(true));
   await other.destroy();
   expect(tries).toBe(1);
 });

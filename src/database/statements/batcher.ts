@@ -14,7 +14,7 @@ interface Overlap {
   afterMs: number;
 }
 const SOON: Overlap = { items: 16, afterMs: 20 };
-/** For work that is cheapest in large batches: only a batch that waits itself, such as for a lock, does not hold up the others. */
+/** For work that is cheapest in large batches: the next one begins only beside one that waits, such as for a lock. */
 export const IF_SLOW: Overlap = { items: Infinity, afterMs: 200 };
 
 /**

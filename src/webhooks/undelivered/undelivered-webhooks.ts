@@ -142,7 +142,7 @@ async function stillUndelivered(dataSource: DataSource, ids: string[]): Promise<
   return rows;
 }
 
-/** A condition on the row `w`. The live key comes first: its index alone tells of most webhooks that were sent again. */
+/** A condition on the row `w`: it is pending, or FAILED and not sent again. The live key comes first: its index alone tells of most webhooks that were sent again. */
 const isUndelivered = (dataSource: DataSource): string => `(w.status = 'PENDING' OR (
   w.status = 'FAILED' AND w.purged_at IS NULL
   AND NOT EXISTS (SELECT 1 FROM ${tableOf(dataSource, Webhook)} l WHERE l.live_key = CONCAT(w.event_type, ':', w.reference_id))
