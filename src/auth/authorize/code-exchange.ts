@@ -41,6 +41,7 @@ export class CodeExchange {
   async exchange(client: Requester, parameters: Parameters, address: string | null): Promise<Exchanged> {
     const code = requiredText(parameters, 'code');
     const verifier = requiredText(parameters, 'code_verifier');
+    if (!VERIFIER.test(verifier)) throw new OAuthError('invalid_request', VERIFIER_RULE);
     const redirectUri = isGiven(parameters.redirect_uri) ? requiredText(parameters, 'redirect_uri') : null;
     const outcome = await inTransaction(this.dataSource, async (manager) => {
       if (!(await this.secrets.isStillValid(client, manager))) throw new ClientChanged();
@@ -100,6 +101,10 @@ export class CodeExchange {
     return { revoked: used.grantId };
   }
 }
+
+/** RFC 7636 §4.1. */
+const VERIFIER = /^[\w.~-]{43,128}$/;
+const VERIFIER_RULE = 'code_verifier must have 43 to 128 characters: letters, digits and - . _ ~ (RFC 7636)';
 
 /** RFC 7636 §4.2, S256. */
 const challengeOf = (verifier: string): string => hash('sha256', verifier, 'base64url');

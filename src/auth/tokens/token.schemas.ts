@@ -18,7 +18,7 @@ const CodeRequest = named(
   z.object({
     grant_type: z.literal('authorization_code'),
     code: given.describe('From the redirect. It is valid once, for 60 seconds.'),
-    code_verifier: given.describe('RFC 7636.'),
+    code_verifier: given.describe('43 to 128 characters, RFC 7636.'),
     redirect_uri: given.optional().describe('If sent, it must be that of the request.'),
   }),
   'RFC 6749 section 4.1.3.',

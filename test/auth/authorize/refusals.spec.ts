@@ -123,6 +123,17 @@ const EXCHANGES: [string, Exchange, string, [answer: string, why: string]?][] = 
     '400 invalid_grant',
   ],
   [
+    'a verifier that is too short',
+    (code) => [{ ...valid(code), code_verifier: 'v'.repeat(42) }],
+    '400 invalid_request',
+  ],
+  [
+    'a verifier that is too long',
+    (code) => [{ ...valid(code), code_verifier: 'v'.repeat(129) }],
+    '400 invalid_request',
+  ],
+  ['a verifier with a space', (code) => [{ ...valid(code), code_verifier: `v ${VERIFIER}` }], '400 invalid_request'],
+  [
     'no verifier',
     (code) => [{ code, redirect_uri: REDIRECT_URI }],
     '400 invalid_request',
