@@ -15,6 +15,8 @@ const KEEP_FINISHED = { count: 20 };
  */
 export class RunQueue {
   private timer: NodeJS.Timeout | undefined;
+  /** The next run. */
+  private next = { startsAt: 0, run: 0 };
 
   constructor(
     private readonly queue: Queue<RunJob>,
@@ -26,7 +28,10 @@ export class RunQueue {
   start(): void {
     const now = Date.now();
     const startsAt = runAt(this.everyMs, now + 1);
-    const run = startsAt / this.everyMs;
+    // A timer may fire too early, and then gets the same run. After a clock was set back, old numbers are not used again.
+    if (startsAt !== this.next.startsAt)
+      this.next = { startsAt, run: Math.max(startsAt / this.everyMs, this.next.run + 1) };
+    const { run } = this.next;
     const options = { jobId: jobId(run), removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED };
     this.timer = setTimeout(() => {
       this.start();
