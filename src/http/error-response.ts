@@ -59,7 +59,9 @@ function problemFromOAuth(error: OAuthError): Problem {
 /** The RFC 6749 code of an error. Another error gets the code that fits its status. */
 export function oauthCodeOf(error: unknown, problem: Problem): OAuthErrorCode {
   if (error instanceof OAuthError) return error.code;
-  return problem.getStatus() >= 500 ? 'temporarily_unavailable' : 'invalid_request';
+  const status = problem.getStatus();
+  if (status === 429) return 'slow_down';
+  return status >= 500 ? 'temporarily_unavailable' : 'invalid_request';
 }
 
 /** Injects the address of the guides, or null where none are served. */

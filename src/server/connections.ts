@@ -9,7 +9,7 @@ import { RepeatedWarnings } from '../queue/repeated-warnings.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
 import { blockList, familyOf } from '../values/urls/notify-url.js';
 import type { Config } from './settings/settings.js';
-import { answerAtOnce, dropFurtherRequests } from './unreadable-requests.js';
+import { dropFurtherRequests } from './unreadable-requests.js';
 
 const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)?$/i;
 
@@ -20,9 +20,10 @@ const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)
  */
 export function limitAnonymous(
   server: FastifyInstance,
-  config: Pick<Config, 'anonymousRateLimit' | 'guidesUrl' | 'opsPort'>,
+  config: Pick<Config, 'anonymousRateLimit' | 'opsPort'>,
+  refuse: (problem: Problem, request: FastifyRequest, reply: FastifyReply, done: (error: Problem) => void) => void,
 ): void {
-  const { anonymousRateLimit: rate, guidesUrl } = config;
+  const { anonymousRateLimit: rate } = config;
   if (!rate) return;
   const limiter = new Limiter(rate, null);
   const waiting: (() => void)[] = [];
@@ -30,9 +31,9 @@ export function limitAnonymous(
     if (waiting.length > 1) setImmediate(beginNext);
     waiting.shift()?.();
   };
-  const check = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+  const check = (request: FastifyRequest, reply: FastifyReply, done: (error?: Problem) => void): void => {
     const wait = limiter.count(limitKey(addressGroup(request.ip)));
-    if (wait > 0) answerAtOnce(request, reply, 'slow_down', tooManyAnonymous(wait), guidesUrl);
+    if (wait > 0) refuse(tooManyAnonymous(wait), request, reply, done);
     else if (waiting.push(done) === 1) setImmediate(beginNext);
   };
   const isCounted =

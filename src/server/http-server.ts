@@ -82,7 +82,9 @@ export async function createHttpApplication(config: Config, logger: Logger) {
   traceRequests(server);
   warnOfIgnoredHeader(server, trusts);
   observeRequests(server, app.get(MetricsRegistry));
-  limitAnonymous(server, config);
+  limitAnonymous(server, config, (problem, request, reply, done) =>
+    isBelow(CONSOLE, request) ? sendError(OPS_SITE, problem, request, reply) : done(problem),
+  );
   answerInTime(server, config);
   addHooks(app, server, config, filter);
   mountConsole(app, server);

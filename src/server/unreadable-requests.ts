@@ -3,9 +3,8 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { oauthBody, problemBody, sendOAuthError, sendProblem } from '../http/error-response.js';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
-import type { OAuthErrorCode } from '../http/oauth-error.js';
 import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
-import { badRequest, type Problem, standardProblem } from '../http/problem.js';
+import { badRequest, standardProblem } from '../http/problem.js';
 import { logUnreadableRequest } from './request-log.js';
 
 const MALFORMED = { status: 400, description: 'this is not a valid HTTP/1.1 request' };
@@ -84,17 +83,6 @@ export function answerBadUrl(
   reply.header(REQUEST_ID_HEADER, request.id);
   reply.header('Connection', 'close');
   dropFurtherRequests(request.raw.socket);
-  answerAtOnce(request, reply, 'invalid_request', problem, guides);
-}
-
-/** Answers a request before its route's own filters, in the form that clients of its path expect. */
-export function answerAtOnce(
-  { raw }: FastifyRequest,
-  reply: FastifyReply,
-  code: OAuthErrorCode,
-  problem: Problem,
-  guides: string | null,
-): void {
-  if (isAuthPath(pathOf(raw.url ?? ''))) sendOAuthError(reply, code, problem, guides);
+  if (isAuthPath(pathOf(request.raw.url ?? ''))) sendOAuthError(reply, 'invalid_request', problem, guides);
   else sendProblem(reply, problem, guides);
 }

@@ -49,6 +49,21 @@ test('the answer names the wait, in the form that its path has, and is logged un
   expect([problem.body.title, oauth.body.error]).toEqual(['Too Many Requests', 'slow_down']);
 });
 
+test('a browser gets a page', async () => {
+  const paths = ['/ops', '/ops/queues', '/portal', '/auth/sign-in', '/auth/authorize'];
+  for (const path of paths) {
+    const address = `198.51.100.${paths.indexOf(path)}`;
+    await statuses(address, ['/nowhere', '/nowhere']);
+    const { status, headers, body } = await from(address, path, { accept: 'text/html' });
+    expect([path, status, headers.get('content-type'), headers.get('retry-after')]).toEqual([
+      path,
+      429,
+      'text/html; charset=utf-8',
+      expect.stringMatching(/^\d+$/),
+    ]);
+  }
+});
+
 test('health checks and requests with credentials are never counted, and pass above the limit', async () => {
   const many = (path: string) => Array.from({ length: 5 }, () => path);
   const operator = { authorization: basic('ops', 'ops') };
