@@ -195,6 +195,8 @@ function faultsOf(state: HealthState) {
   const processes = state.processes?.processes ?? [];
   const alive = processes.filter(({ isAlive }) => isAlive);
   const silent = processes.filter(({ isAlive }) => !isAlive);
+  const encryptingKey = processes.find(({ id }) => id === ownId)?.keyIds?.[0];
+  const lacking = alive.filter(({ keyIds }) => encryptingKey && keyIds && !keyIds.includes(encryptingKey));
   const versions = [...new Set(alive.map(({ version }) => version))].sort();
   const missing = database?.answer?.missingMigrations ?? [];
   const own = clock ? [{ ...clock, name: 'This process' }] : [];
@@ -218,6 +220,12 @@ function faultsOf(state: HealthState) {
         ones. Synchronise the clocks of both machines, for example with NTP.`,
       ),
     ),
+    lacking.length > 0 &&
+      bad(
+        html`Without master key ${encryptingKey}: ${lacking.map(({ name }) => name).join(', ')}.`,
+        html`They cannot open what this process encrypts. Add the key to <code>USHER_MASTER_KEYS</code> of each, and
+          restart it.`,
+      ),
     versions.length > 1 &&
       warning(
         html`Processes of different versions run: ${versions.join(', ')}.`,

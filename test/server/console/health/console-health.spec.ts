@@ -57,6 +57,7 @@ test('other processes are listed with their clocks and versions, and each fault 
   await manager.insert(ServiceProcess, [
     { ...other, id: 'ahead', name: 'web-1:10', clockAheadMs: 61_000 },
     { ...other, id: 'older', name: 'web-2:11', version: '0.1.9' },
+    { ...other, id: 'lacking', name: 'web-4:13', keyIds: ['earlier'] },
     { ...other, id: 'silent', name: HOSTILE, seenAt: now - 600_000 },
     { ...other, id: 'forgotten', name: 'web-3:12', seenAt: now - 7_200_000 },
   ]);
@@ -66,6 +67,7 @@ test('other processes are listed with their clocks and versions, and each fault 
   });
   expect(text).toMatch(/The clock of web-1:10 is 61\.0 s ahead of the database’s\.<\/strong>[^]*NTP/);
   expect(text).toMatch(new RegExp(`different versions run: 0\\.1\\.9, ${VERSION}\\.</strong>\\s+Finish the upgrade`));
+  expect(text).toMatch(/Without master key \S+: web-4:13\.<\/strong>\s+They cannot open[^]*Add the key/);
   expect(text).toMatch(/1 process\(es\) fell silent within the last hour:\s+&lt;script&gt;/);
   expect(text).not.toContain('web-3:12');
 });
