@@ -68,7 +68,8 @@ export function addPauses(parent: Command, kind: 'client' | 'host'): void {
       else pauses.checkHost(id);
       const paused = (await pauses.find(`${kind}:${id}`)) !== null;
       const clients = kind === 'host' ? await pauses.clientsAt(id) : [];
-      return { json: { id, paused, clients: clients.map((client) => `${client.id} ${client.name}`) } };
+      const note = paused ? null : 'nothing was paused; to pause the host, repeat the command with --yes';
+      return { json: { id, paused, clients: clients.map((client) => `${client.id} ${client.name}`) }, note };
     },
   ).option('--yes', 'for a host: pause it now; without this option, only show which clients it concerns');
   serviceCommand(

@@ -45,7 +45,9 @@ describe('client', () => {
     expect(await json('client', 'pause', String(id), 'Moves')).toEqual({ id, paused: true, clients: [] });
     expect(await json('client', 'resume', String(id))).toEqual({ id, paused: false });
     const named = { id: 'kino.example', clients: [`${String(id)} Kino`] };
-    expect(await json('host', 'pause', 'kino.example', 'Moves')).toEqual({ ...named, paused: false });
+    const preview = await run(server.settings, ['host', 'pause', 'kino.example', 'Moves', '--json']);
+    expect(JSON.parse(preview.stdout)).toEqual({ ...named, paused: false });
+    expect(preview.stderr).toContain('nothing was paused; to pause the host, repeat the command with --yes');
     expect(await failureOf('host', 'pause', 'https://kino.example/', 'Moves')).toContain(
       'must be that of a Notify URL',
     );
