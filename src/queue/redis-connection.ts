@@ -53,13 +53,25 @@ export async function connectRedis({ url, isCluster }: RedisServer, options: Red
  * would keep the process alive, and end the connection that comes next.
  */
 class SingleConnection extends Redis {
+  private fault: Error & { code?: string } = new Error('connecting');
+
   constructor(options: RedisOptions) {
     super(options);
+    this.on('error', (error) => (this.fault = error));
     this.on('close', () => {
       const waiting = this as object as { socketTimeoutTimer?: NodeJS.Timeout | undefined };
       clearTimeout(waiting.socketTimeoutTimer);
       waiting.socketTimeoutTimer = undefined;
     });
+  }
+
+  /** While it reconnects, ioredis would reject the command with the name of an option, not with why there is no connection. */
+  override sendCommand(...given: Parameters<Redis['sendCommand']>): unknown {
+    const [command] = given;
+    const isAway = ['connecting', 'reconnecting', 'close'].includes(this.status);
+    if (!isAway || this.options.enableOfflineQueue !== false) return super.sendCommand(...given);
+    command.reject(new Error(this.fault.message || this.fault.code));
+    return command.promise;
   }
 
   /** BullMQ creates its blocking connections by this method. */

@@ -5,9 +5,11 @@ import type { Pool } from 'pg';
 import { EMBEDDED_POSTGRES } from '../../src/database/database.module.js';
 import type { EmbeddedPostgres } from '../../src/database/embedded/index.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../src/queue/queue-connections.js';
+import { connectRedis, FAIL_FAST } from '../../src/queue/redis-connection.js';
 import { serve } from '../../src/server/serve.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { createBackend } from '../support/backend.js';
+import { freePort } from '../support/ports.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 test('a lost queue connection rejects its statement and does not end the process', async () => {
@@ -24,6 +26,14 @@ test('a lost queue connection rejects its statement and does not end the process
   await app.close();
   proxy?.close();
   await backend.drop();
+});
+
+test('while Redis is away, a command is rejected with the reason', async () => {
+  const url = new URL(`redis://127.0.0.1:${await freePort()}`);
+  const redis = await connectRedis({ url, isCluster: false }, FAIL_FAST);
+  await expect(redis.set('key', '')).rejects.toThrow('connect ECONNREFUSED');
+  await expect(redis.multi().get('key').exec()).rejects.toThrow('connect ECONNREFUSED');
+  redis.disconnect();
 });
 
 /** Takes a connection as BullMQ takes it: without a listener for its errors. */
