@@ -85,7 +85,7 @@ const answering = <Answer, Known>(ask: () => Promise<Answer>, read: (answer: Ans
   });
 
 function healthPage(state: HealthState, config: Config) {
-  const { database, queue, queues, clock, processes, freeDisk } = state;
+  const { database, queue, queues, isQueueUp, clock, processes, freeDisk } = state;
   const faults = faultsOf(state);
   const missing = database?.answer?.missingMigrations;
   const locations = locationsOf(config);
@@ -136,7 +136,7 @@ function healthPage(state: HealthState, config: Config) {
       </section>
     </div>
     <h2>Queues</h2>
-    ${queues ? queueTable(queues) : emptyState('The queue does not answer, so its jobs are not known.')}
+    ${queues ? queueTable(queues, isQueueUp) : emptyState('The queue does not answer, so its jobs are not known.')}
     <h2>Processes</h2>
     ${processTable(state)}
     <details>

@@ -106,7 +106,7 @@ export const overviewPages = pagesWith(
 );
 
 function overview(visit: Visit, state: Overview) {
-  const { range, points, losses, pending, queues } = state;
+  const { range, points, losses, pending, queues, isQueueUp } = state;
   const isNew = points?.every(({ figures }) => figures.attempts === 0) ?? false;
   return html`${verdict(state, isNew)}
     <div class="actions">
@@ -121,7 +121,7 @@ function overview(visit: Visit, state: Overview) {
       </section>
       <section>
         <h2>Queues</h2>
-        ${queues && queueTable(queues)}
+        ${queues && queueTable(queues, isQueueUp)}
       </section>
     </div>`;
 }

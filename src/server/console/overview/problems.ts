@@ -114,12 +114,12 @@ function lateDeliveries({ count, oldestAgeMs }: Due) {
   );
 }
 
-export function queueTable(queues: ShownQueue[]) {
+export function queueTable(queues: ShownQueue[], isQueueUp: boolean | null) {
   const states = Object.keys(queues[0]?.jobs ?? {});
   return table(
     {
       Queue: ({ queue }) => queueLink(queue),
-      State: stateOf,
+      State: (queue) => stateOf(queue, isQueueUp),
       ...Object.fromEntries(states.map((state) => [state, { number: ({ jobs }: ShownQueue) => jobs[state] ?? 0 }])),
     },
     queues,
@@ -128,9 +128,9 @@ export function queueTable(queues: ShownQueue[]) {
 
 const queueLink = (queue: string) => html`<a href="/ops/queues/queue/${queue}">${queue}</a>`;
 
-function stateOf({ isPaused, limit }: ShownQueue) {
+function stateOf({ isPaused, limit }: ShownQueue, isQueueUp: boolean | null) {
   if (isPaused) return statusBadge('paused');
-  return limit === null ? statusBadge('up') : html`${statusBadge('limited', 'warning')} ${limit}`;
+  return limit === null ? statusBadge(isQueueUp ? 'up' : 'down') : html`${statusBadge('limited', 'warning')} ${limit}`;
 }
 
 export const reasonOf = ({ lastDiagnosis, lastError }: FailingHost) =>

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { queueTable } from '../../../../src/server/console/overview/problems.js';
 import { newId } from '../../../../src/values/identifier.js';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
 import { WebhookResends } from '../../../../src/webhooks/undelivered/webhook-resends.js';
@@ -130,6 +131,12 @@ test('the overview says what is wrong with Usher, and for each failing receiver 
   expect(text).toContain('&lt;script&gt;');
   expect(text).not.toMatch(/back\.example|old\.example/);
   await overviewWith(/A test client<\/a>\s*<\/div>\s*<\/td>\s*<td[^>]*>\s*<div>1</);
+});
+
+test('a queue that can be read but accepts no jobs is down', () => {
+  const queue = { queue: 'usher-webhook', isPaused: false, limit: null, jobs: {} };
+  expect(queueTable([queue], null).text).toContain('>down<');
+  expect(queueTable([queue], true).text).toContain('>up<');
 });
 
 test('clients are sorted by their lost notifications, beside those of a week before, and the first sentence has the sum', async () => {
