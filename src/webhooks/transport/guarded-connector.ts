@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { lookup as resolve } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as openTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { DEFAULT_CIPHERS } from 'node:tls';
 import { promisify } from 'node:util';
 import { buildConnector } from 'undici';
 import { isAllowedAddress } from '../../values/urls/notify-url.js';
@@ -30,6 +31,12 @@ export class BlockedAddressError extends Error {
 const NEXT_ADDRESS_AFTER_MS = 1000;
 
 /**
+ * Without Diffie-Hellman over finite fields, in TLS 1.2 and 1.3: a receiver could choose a group of 10,000 bits, with which one
+ * handshake blocks this process for a second.
+ */
+const KEY_EXCHANGE = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, ecdhCurve: 'X25519:P-256:X448:P-521:P-384' };
+
+/**
  * Opens sockets for undici and refuses forbidden addresses: in the URL, in the DNS answer (one forbidden address refuses
  * all), or at the other end of the socket, before TLS. With a proxy the last check is skipped.
  */
@@ -44,7 +51,8 @@ export class GuardedConnector {
     this.lookup = options.lookup ?? ((hostname) => resolve(hostname, { all: true }));
     this.openSocket = options.openSocket ?? openTcp;
     // No connect timeout here, because the sender has its own deadline.
-    this.encrypt = promisify(buildConnector({ timeout: 0, ca: options.certificateAuthorities })) as typeof this.encrypt;
+    const connector = buildConnector({ ...KEY_EXCHANGE, timeout: 0, ca: options.certificateAuthorities });
+    this.encrypt = promisify(connector) as typeof this.encrypt;
     this.tunnel = options.proxy
       ? new ProxyTunnel(options.proxy, this.openSocket, options.certificateAuthorities)
       : null;

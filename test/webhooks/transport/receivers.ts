@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createHttpsServer, type ServerOptions } from 'node:https';
 import { createServer as createTcpServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net';
 import forge from 'node-forge';
 import {
@@ -24,7 +24,7 @@ export class Receivers {
     return this.listen(createHttpServer(listener), host);
   }
 
-  https(certificate: Certificate, listener: RequestListener): Promise<number> {
+  https(certificate: ServerOptions, listener: RequestListener): Promise<number> {
     return this.listen(createHttpsServer(certificate, listener));
   }
 

@@ -127,6 +127,18 @@ describe('a TLS handshake', () => {
     await closed;
   });
 
+  test.each([
+    ['TLS 1.2', { ciphers: 'DHE-RSA-AES128-GCM-SHA256', dhparam: 'auto', maxVersion: 'TLSv1.2' }],
+    ['TLS 1.3', { ecdhCurve: 'ffdhe8192', minVersion: 'TLSv1.3' }],
+  ] as const)(
+    'of %s never uses Diffie-Hellman over a finite field, whose cost the receiver chooses',
+    async (_, options) => {
+      const port = await receivers.https({ ...good, ...options }, (_request, response) => response.end());
+      const outcome = await post(port, { certificateAuthorities: [good.cert] });
+      expect(outcome).toMatchObject({ kind: 'unreachable', phase: 'tls', code: 'tls-failed' });
+    },
+  );
+
   test('is not repeated for the next notification', async () => {
     const sockets = new Set<unknown>();
     const port = await receivers.https(good, (request, response) => {
