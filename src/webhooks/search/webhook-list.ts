@@ -59,8 +59,8 @@ export class WebhookList {
   /** These webhooks in this order. One that does not exist is left out. */
   async listed(ids: string[]): Promise<ListedWebhook[]> {
     if (ids.length === 0) return [];
-    const rows = await webhooksById(this.dataSource.manager, ids);
-    return this.described(ids.flatMap((id) => rows.find((row) => row.id === id) ?? []));
+    const rows = new Map((await webhooksById(this.dataSource.manager, ids)).map((row) => [row.id, row]));
+    return this.described(ids.flatMap((id) => rows.get(id) ?? []));
   }
 
   /** The webhook with this id, also if only its reference is left. */
@@ -117,17 +117,16 @@ async function lastFailures(
   manager: EntityManager,
   webhooks: WebhookView[],
 ): Promise<Map<string, ListedWebhook['failure']>> {
-  const open = webhooks.filter(({ status }) => status !== 'SUCCESS');
+  const open = new Map(webhooks.filter(({ status }) => status !== 'SUCCESS').map((webhook) => [webhook.id, webhook]));
   const attempts = await manager.find(WebhookAttempt, {
     select: { webhookId: true, number: true, startedAt: true, durationMs: true, error: true, diagnosis: true },
-    where: { webhookId: In(open.map(({ id }) => id)) },
+    where: { webhookId: In([...open.keys()]) },
     order: { number: 'ASC' },
   });
   const failures = new Map<string, ListedWebhook['failure']>();
-  for (const webhook of open)
-    for (const attempt of attempts.filter(({ webhookId }) => webhookId === webhook.id)) {
-      const { error, diagnosis } = attemptView(attempt, webhook);
-      if (error !== null || diagnosis) failures.set(webhook.id, { error: error ?? 'cut off', diagnosis });
-    }
+  for (const attempt of attempts) {
+    const { error, diagnosis } = attemptView(attempt, open.get(attempt.webhookId) as WebhookView);
+    if (error !== null || diagnosis) failures.set(attempt.webhookId, { error: error ?? 'cut off', diagnosis });
+  }
   return failures;
 }
