@@ -18,6 +18,8 @@ import { type Action, type Page, type Visit } from './site.js';
 const PAGE_SIZE = 50;
 /** A list is counted up to this number of rows. A longer one cannot be sorted by every column. */
 export const MAX_COUNTED = 10_000;
+/** In a portal, because a client can ask for many lists at the same moment, and each is in memory as a whole. */
+const MAX_SORTED_FOR_CLIENT = 1_000;
 /** The rows of a file, and how many of them are read at once. */
 const MAX_EXPORTED = 100_000;
 const EXPORTED_AT_ONCE = 1_000;
@@ -117,7 +119,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
         <a class="button" href="${hrefOf(`${path}.csv`, filter.given)}">CSV</a>
         ${await list.over?.(visit, filter, rows)}
       </div>
-      ${isUnsorted && notice('warning', TOO_LONG)}
+      ${isUnsorted && notice('warning', `Only a list of at most ${shownNumber(mostSorted(visit))} rows is sorted by this column. Give a narrower filter.`)}
       ${(rows.length > 0 || !isCut) && table(columns, rows, nothing[isFirst ? 0 : 1], head)}
       ${isCut && next && notice('warning', cutAt(next, isUnsorted ? null : order))}
       ${pager(href, after, trail.split(' ').filter(Boolean), next, isCut)} ${await list.under?.(visit, filter, rows)}`;
@@ -132,7 +134,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
       const count = isWhole ? { count: found.rows.length } : ((await list.count?.(filter)) ?? null);
       return { ...found, count, isUnsorted: false };
     }
-    const { rows, next } = await list.read(filter, { after: null, most: MAX_COUNTED, order: null }, visit);
+    const { rows, next } = await list.read(filter, { after: null, most: mostSorted(visit), order: null }, visit);
     const count = { count: rows.length, isMore: next !== null };
     if (next !== null) return { ...(await part(null)), count, isUnsorted: true };
     const begin = Number(after) || 0;
@@ -184,7 +186,7 @@ const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>) =>
     return isDescending ? -ascending : ascending;
   });
 
-const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sorted by this column. Give a narrower filter.`;
+const mostSorted = ({ clientId }: Visit) => (clientId === null ? MAX_COUNTED : MAX_SORTED_FOR_CLIENT);
 
 /**
  * Where a condition has no index, a search ends after a bounded number of rows. `next`: an id, which begins with its time

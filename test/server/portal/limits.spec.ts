@@ -6,6 +6,7 @@ import { eventually } from '../../support/eventually.js';
 import type { OperatorBrowser } from '../../support/operator-browser.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { ONE_ATTEMPT, type TestClient, TestUsher } from '../../support/usher.js';
+import { insertFailed } from '../../webhooks/undelivered/support.js';
 import { portalOf } from './portal-browser.js';
 
 let usher: TestUsher;
@@ -63,6 +64,19 @@ test('a client with as many pending notifications as its limit sends none again'
   await receiver.waitFor(pending[1]!);
   for (const response of open) response.end();
   for (const key of pending) await usher.webhook(key, 'SUCCESS');
+});
+
+test('a list of more than 1,000 rows is not read as a whole to be sorted', async () => {
+  await insertFailed(
+    client,
+    Array.from({ length: 1_001 }, (_, n) => `order-${n}`),
+  );
+  const browser = await portalOf(usher, client.id, {});
+  for (const path of ['/portal/missed?sort=Body', '/portal/notifications?sort=Order']) {
+    const { text } = await browser.get(path);
+    expect(text).toContain('Only a list of at most 1,000 rows is sorted by this column.');
+    expect(text).not.toContain('aria-sort');
+  }
 });
 
 test('a client without a valid secret still reads what it missed, on the page and as a file', async () => {
