@@ -63,6 +63,9 @@ describe('listen', () => {
     expect((await fetch(`${url}/favicon.ico`)).status).toBe(404);
     expect((await fetch(`${url}/callback?code=the-code&state=s&iss=http%3A%2F%2F127.0.0.1`)).status).toBe(200);
     await listen.printed(/a browser came to \/callback\n +code +the-code\n +state +s\n +iss +http:\/\/127\.0\.0\.1\n/);
+    // Any page that the developer opens can send this.
+    expect((await fetch(`${url}//?code=no-url`)).status).toBe(200);
+    await listen.printed(/a browser came to \/\/\n +code +no-url\n/);
     expect(await listen.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
   });
 

@@ -50,8 +50,8 @@ export async function startLocalReceiver(options: ReceiverOptions): Promise<Loca
 const TEXT = { 'Content-Type': 'text/plain; charset=utf-8' };
 
 function receiveRedirect(url: string, response: ServerResponse, { onRedirect }: ReceiverOptions): void {
-  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
-  onRedirect?.(pathname, Object.fromEntries(searchParams));
+  const [path = '', query] = url.split(/\?(.*)/s);
+  onRedirect?.(path, Object.fromEntries(new URLSearchParams(query)));
   response.writeHead(200, TEXT).end('Done. The terminal of "listen" shows what arrived here.');
 }
 
