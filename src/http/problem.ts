@@ -57,9 +57,11 @@ export class Problem extends HttpException {
   }
 }
 
+export const titleOf = (status: number): string => PROBLEM_TITLES[status] ?? STATUS_CODES[status] ?? 'Error';
+
 /** A problem with the usual title of its status. */
 export const standardProblem = (status: number, detail: string, errors?: FieldError[]): Problem =>
-  new Problem(status, PROBLEM_TITLES[status] ?? STATUS_CODES[status] ?? 'Error', detail, errors);
+  new Problem(status, titleOf(status), detail, errors);
 
 const problemKind = (status: number) => (detail: string) => standardProblem(status, detail);
 

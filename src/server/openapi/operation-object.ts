@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import { noIssuer } from '../../auth/authorize/authorization-site.js';
 import { tooManyInvalidTokens } from '../../auth/bearer/access-tokens.js';
 import { invalidToken, ownerRefused, tokenMissing } from '../../auth/bearer/bearer.guard.js';
@@ -20,7 +19,7 @@ import {
   type Security,
 } from '../../http/operation.js';
 import { refused } from '../../http/pages/form-tokens.js';
-import { KNOWN_QUERY, Problem, unavailable } from '../../http/problem.js';
+import { KNOWN_QUERY, Problem, titleOf, unavailable } from '../../http/problem.js';
 import { hostMissing, tooManyAnonymous } from '../connections.js';
 import { FORM_ROUTE, invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
 import { type JsonSchema, parametersOf, schemaRef } from './schemas.js';
@@ -149,7 +148,7 @@ function failureResponse(
     failures.map((failure, index) => [`example${index + 1}`, { value: errorBody(failure, guides) }]),
   );
   return {
-    description: STATUS_CODES[status] ?? '',
+    description: titleOf(status),
     headers,
     content: { [isOAuth ? 'application/json' : 'application/problem+json']: { schema, examples } },
   };
