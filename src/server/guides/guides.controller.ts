@@ -1,6 +1,7 @@
 import { Controller, Get, Header, Inject, Module, Param, Redirect, Req, Res, StreamableFile } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import { issuerOf } from '../../auth/authorize/authorization-site.js';
 import { originOf } from '../../http/exchange.js';
 import { notFound } from '../../http/problem.js';
 import { VERSION } from '../../values/version.js';
@@ -69,7 +70,7 @@ export class GuidesController {
       case 'shell.sh':
         return StaticAnswer.of('text/plain', readDocument('shell.sh'));
       case 'try':
-        return pageOf({ title: 'Usher API', document: 'openapi.json' });
+        return pageOf({ title: 'Usher API', document: 'openapi.json', hasCodes: issuerOf(this.config) !== null });
       case 'start.js':
         return StaticAnswer.of('text/javascript', START_SCRIPT);
       case 'viewer.js':

@@ -42,14 +42,14 @@ const BASIC_ONLY =
 
 /** `base`: what stands before `/auth/token`. `hasCodes`: the authorisation-code grant is available. */
 export function securitySchemes(base: string, hasCodes: boolean): Record<Security, object> {
-  // The extensions are for the page's viewer: where it puts the client's credentials, and that it uses PKCE.
+  // The extension is for the page's viewer: where it puts the client's credentials.
   const flow = {
     tokenUrl: `${base}/auth/token`,
     refreshUrl: `${base}/auth/refresh`,
     scopes: {},
     'x-scalar-credentials-location': 'header',
   };
-  const code = { authorizationUrl: `${base}/auth/authorize`, ...flow, 'x-usePkce': 'SHA-256' };
+  const code = { authorizationUrl: `${base}/auth/authorize`, ...flow };
   return {
     basic: { type: 'http', scheme: 'basic', description: 'The client id and the client secret.' },
     oauth2: {

@@ -24,9 +24,13 @@ const VIEWER_OPTIONS = {
   operationTitleSource: 'summary',
 };
 
+/** Not in the document: linters refuse the viewer's form of `x-usePkce`. */
+const WITH_PKCE = { securitySchemes: { oauth2: { flows: { authorizationCode: { 'x-usePkce': 'SHA-256' } } } } };
+
 /** The script that starts the viewer. A file of its own, so that the policy allows no script within the page. */
-export const START_SCRIPT = `const url = document.getElementById('viewer').dataset.document;
-Scalar.createApiReference('#viewer', { ...${JSON.stringify(VIEWER_OPTIONS)}, url });
+export const START_SCRIPT = `const { document: url, codes } = document.getElementById('viewer').dataset;
+const authentication = codes === undefined ? undefined : ${JSON.stringify(WITH_PKCE)};
+Scalar.createApiReference('#viewer', { ...${JSON.stringify(VIEWER_OPTIONS)}, authentication, url });
 `;
 
 /**
@@ -41,16 +45,18 @@ export const PAGE_POLICY =
 export interface DocumentPage {
   title: string;
   document: string;
+  /** The document has the authorisation-code grant. */
+  hasCodes?: boolean;
 }
 
 /** `missing`: what an installation without the viewer lacks; else null. */
-export const viewerPage = ({ title, document }: DocumentPage, missing: string | null): string =>
+export const viewerPage = ({ title, document, hasCodes = false }: DocumentPage, missing: string | null): string =>
   documentOf(
     title,
     // The icon is empty, so that browsers do not ask for /favicon.ico.
     html`<link rel="icon" href="data:," />`,
     missing === null
-      ? html`<div id="viewer" data-document="${document}"></div>
+      ? html`<div id="viewer" data-document="${document}" ${hasCodes ? html`data-codes` : ''}></div>
           <noscript>
             <p>This page needs JavaScript. The API as OpenAPI 3.1: <a href="${document}">${document}</a>.</p>
           </noscript>

@@ -92,6 +92,26 @@ describe.each([
   });
 });
 
+test('the viewer uses PKCE where the grant is available, and else does not show the grant', async () => {
+  const withCodes = await TestUsher.start({ USHER_AUTH_URL: 'http://localhost:3999' });
+  const context = await browser.newContext({ viewport: DESKTOP });
+  const dialogAt = async (url: string) => {
+    const page = await context.newPage();
+    await page.goto(`${url}/docs/try#tag/movie-orders/POST/movie-orders`);
+    await page.getByRole('button', { name: 'Test Request (post /movie-orders)' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Token URL').waitFor();
+    return dialog;
+  };
+  expect(await (await dialogAt(usher.running.url)).getByText('authorizationCode').count()).toBe(0);
+  const dialog = await dialogAt(withCodes.running.url);
+  await dialog.getByText('authorizationCode').click();
+  await dialog.getByText('SHA-256').waitFor();
+  expect(await dialog.getByText('http://localhost:3999/auth/authorize').count()).toBe(1);
+  await context.close();
+  await withCodes.stop();
+});
+
 test('operations can be searched, samples are in several languages, and the internal operations stand apart', async () => {
   const httpCredentials = { username: 'internal', password: 'internal' };
   const context = await browser.newContext({ viewport: DESKTOP, httpCredentials });

@@ -109,22 +109,26 @@ describe('the OpenAPI document', () => {
     expect(validator.version).toBe('3.1');
   });
 
-  test.each(['document', 'internal'])('passes the linter, which also checks examples: %s', async (name) => {
-    const config = await createConfig({
-      extends: ['recommended'],
-      // The package has no licence to name.
-      rules: {
-        'info-license': 'off',
-        // The forms of pages answer with a redirect; the test below covers every operation.
-        'operation-2xx-response': 'off',
-        'no-invalid-media-type-examples': 'error',
-        'no-invalid-parameter-examples': 'error',
-      },
-    });
-    const source = JSON.stringify(name === 'document' ? document : internal);
-    const problems = await lintFromString({ source, config });
-    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
-  });
+  test.each(['document', 'internal', 'with codes'])(
+    'passes the linter, which also checks examples: %s',
+    async (name) => {
+      const config = await createConfig({
+        extends: ['recommended'],
+        // The package has no licence to name.
+        rules: {
+          'info-license': 'off',
+          // The forms of pages answer with a redirect; the test below covers every operation.
+          'operation-2xx-response': 'off',
+          'no-invalid-media-type-examples': 'error',
+          'no-invalid-parameter-examples': 'error',
+        },
+      });
+      const withCodes = openApiDocument('production', 'https://usher.example');
+      const source = JSON.stringify({ document, internal }[name] ?? withCodes);
+      const problems = await lintFromString({ source, config });
+      expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+    },
+  );
 
   test('has a 2xx response of every operation, and a redirect of every form', () => {
     for (const [path, methods] of [document, internal].flatMap(({ paths }) => Object.entries(paths)))
@@ -165,7 +169,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(headers ?? {})).toEqual(['X-Request-Id', 'Location']);
   });
 
-  test('has problems of one form: the title is always the name of the status', () => {
+  test('has problems of one form: the title and the description are always the name of the status', () => {
     const names = new Map([
       ...Object.entries(STATUS_CODES),
       ['413', 'Content Too Large'],
@@ -175,10 +179,17 @@ describe('the OpenAPI document', () => {
       .flatMap(({ paths }) => Object.values(paths))
       .flatMap((methods) => Object.values(methods))
       .flatMap(({ responses }) => Object.values(responses))
-      .flatMap(({ content }) => Object.values(content?.['application/problem+json']?.examples ?? {}))
-      .map(({ value }) => value as { title: string; status: number });
+      .flatMap(({ description, content }) =>
+        Object.values(content?.['application/problem+json']?.examples ?? {}).map(({ value }) => ({
+          ...(value as { title: string; status: number }),
+          description,
+        })),
+      );
     expect(problems.length).toBeGreaterThan(50);
-    for (const { title, status } of problems) expect([status, title]).toEqual([status, names.get(String(status))]);
+    for (const { title, status, description } of problems) {
+      const name = names.get(String(status));
+      expect([status, title, description]).toEqual([status, name, name]);
+    }
   });
 
   test('of production has the same operations except those of the sandbox', () => {
