@@ -18,8 +18,7 @@ import { certified, pauseActions, testOutcome } from '../receivers/receiver-part
 import { type Action, definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
 import { type ClientDetails, ClientDetailsReader } from './clients-data.js';
 import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage, settingsPage } from './client-page.js';
-import { issued } from './clients-pages.js';
-import { portalActions } from './portal-links.js';
+import { issued, portalActions } from './clients-pages.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
 export const clientPages = pagesWith(

@@ -4,18 +4,25 @@ import { ClientsService } from '../../../clients/clients.service.js';
 import { originOf } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
 import { Problem } from '../../../http/problem.js';
+import type { PortalLinks } from '../../../portal/portal.js';
+import { parseDuration } from '../../../values/duration.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
-import { checkField, type FormPart, refilled, searchField, type Texts } from '../../../http/pages/fields.js';
+import {
+  checkField,
+  type FormPart,
+  hiddenField,
+  refilled,
+  searchField,
+  type Texts,
+} from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
-import { faultText, pagesWith, type Visit } from '../../../http/pages/site.js';
-import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
+import { type Action, faultText, pagesWith, type Visit } from '../../../http/pages/site.js';
+import { copiedId, copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { clientsFound, clientsNamed, listClients } from './clients-data.js';
 import { type Application, applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
-import { handOver } from './portal-links.js';
-import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
@@ -41,16 +48,11 @@ export const clientsPages = pagesWith(
       if (fields.isSameName !== 'yes' && (await clientsNamed(manager, name).getExists())) faults.name ??= SAME_NAME;
       if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
       const { actor, request } = visit;
-      const { environment, publicUrl } = options;
-      const authUrl = publicUrl ?? originOf(request);
       const { client, secret } = await clients.create(name, notifyUrl || null, actor);
       if (contact !== '') await clients.setContact(client.id, contact, actor);
       if (isUnusual(application)) await applications.configure(client.id, application, actor);
-      const start = quickStart({ id: client.id, secret, authUrl, environment });
-      return {
-        ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }),
-        status: 201,
-      };
+      const quickStart = quickStartOf(client.id, secret, options.publicUrl ?? originOf(request), options.environment);
+      return { ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart }), status: 201 };
     }
 
     return [
@@ -162,6 +164,58 @@ export function issued(visit: Visit, title: string, { client, secret, quickStart
         >${isOperator ? 'To the client' : 'To the settings'}</a
       >
     </p>
-    ${isOperator && handOver(visit.request, client.id)}`;
+    ${
+      isOperator &&
+      html`<h2>Hand over the secret by a link, which shows it once</h2>
+        ${postForm(visit.request, `${clientPath(client.id)}/portal-link`, LINK, [
+          hiddenField('secret', 'yes'),
+          checkField('mayChange', MAY_CHANGE, true),
+          VALID,
+        ])}`
+    }`;
   return { title, body };
 }
+
+/** What the integrator of a new client runs first, for the commands of the guides, which use these variables. */
+const quickStartOf = (id: string, secret: string, authUrl: string, environment: string) =>
+  `# Your client of the ${environment}. Keep the secret to yourself
+export AUTH_URL=${quoted(authUrl)} CLIENT_ID=${quoted(id)} CLIENT_SECRET=${quoted(secret)}
+# Gets a token. The next commands are at ${authUrl}/docs/quick-start
+eval "$(curl -s "$AUTH_URL/docs/shell.sh")"`;
+
+/** A word of a POSIX shell that means exactly this text. */
+export const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+const LINK = { button: 'Make a link', kind: 'primary' } as const;
+const MAY_CHANGE = 'Whoever opens it may also change the Notify URL, the contact and the secret';
+const VALID = { name: 'valid', label: 'Valid for', options: { '7d': '7 days', '24h': '24 hours', '1h': '1 hour' } };
+
+export const portalActions = (links: PortalLinks): Record<string, Action> => ({
+  'portal-link': {
+    ...LINK,
+    fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
+    // The link is not stored, so only this answer shows it.
+    answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
+      const showsSecret = secret === 'yes';
+      const { url } = await links.create(clientId, {
+        mayChange: mayChange === 'yes',
+        showsSecret,
+        validMs: parseDuration(valid) ?? 0,
+        actor,
+      });
+      const { href } = new URL(url, originOf(request));
+      const body = html`${notice('warning', 'Copy the link now. It is not shown again.')}
+        <p>${copiedId(href)}</p>
+        <p>The first person who opens it is signed in${showsSecret && ' and sees the secret, once'}.</p>
+        <p><a class="button" href="${clientPath(clientId)}#portal">To the client</a></p>`;
+      return { title: 'Link to the portal', body };
+    },
+  },
+  'withdraw-link': {
+    button: 'Withdraw',
+    kind: 'danger',
+    fields: (id) => [hiddenField('link', id as string)],
+    done: 'The link is withdrawn, and the session that it opened has ended.',
+    run: ({ link = '' }, { id, actor }) => links.withdraw(id, link, actor),
+  },
+});

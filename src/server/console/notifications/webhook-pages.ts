@@ -7,7 +7,7 @@ import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { PendingLimit } from '../../../webhooks/pending-limit.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
 import { findClient } from '../../../clients/clients.service.js';
-import { quoted } from '../clients/quick-start.js';
+import { quoted } from '../clients/clients-pages.js';
 import { pagesWith, type Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, orderLink, receiverLink, receiverPath, webhookLink } from '../frame/links.js';
