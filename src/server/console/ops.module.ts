@@ -20,7 +20,6 @@ import { healthPages } from './health/health-pages.js';
 import { membersPages } from './members/members-pages.js';
 import { notificationsPages } from './notifications/notifications-pages.js';
 import { webhookPages } from './notifications/webhook-pages.js';
-import { OverviewData } from './overview/overview-data.js';
 import { overviewPages } from './overview/overview-pages.js';
 import { ReceiversData } from './receivers/receivers-data.js';
 import { receiversPages } from './receivers/receivers-pages.js';
@@ -47,7 +46,7 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
 @Module({
   imports: [WebhookModule, PurgeModule, AccountModule, PortalModule, CertificationModule],
   controllers: [HealthController, MetricsController],
-  providers: [OperatorAccess, OverviewData, ReceiversData, ClientDetailsReader, Backlog],
+  providers: [OperatorAccess, ReceiversData, ClientDetailsReader, Backlog],
   exports: [WebhookModule, PortalModule, OperatorAccess],
 })
 export class OpsModule {}

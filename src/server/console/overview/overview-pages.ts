@@ -3,11 +3,13 @@ import { html } from '../../../http/html.js';
 import { acknowledge } from '../../../webhooks/contact/alarms.js';
 import { MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
+import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
+import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import type { Due } from '../../../webhooks/usher-health.js';
 import { Backlog, type QueueDepth } from '../../health/backlog.js';
-import { type Answers, answersOf } from '../../health/cached-query.js';
+import { answersOf } from '../../health/cached-query.js';
 import { charts } from '../figures/charts.js';
 import {
   figuresOfPoints,
@@ -25,16 +27,18 @@ import { emptyState, notice, statusBadge, table, tiles } from '../../../http/pag
 import { clientLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-list.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
-import { type FailingClient, MAX_PENDING, OverviewData } from './overview-data.js';
+import { type FailingClient, MAX_PENDING, type OverviewAnswers, overviewData } from './overview-data.js';
 import { failure, pausedDeliveries, problemsOf, queueTable, shownCount, type State } from './problems.js';
 
 const MAX_SHOWN = 50;
 
-type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
+type Overview = State & OverviewAnswers & { range: Range };
 
 export const overviewPages = pagesWith(
-  [OverviewData, Backlog, AuditLog, WebhookResends, DeliveryPauses],
-  (data, backlog, audit, resends, pauses) => {
+  [DeliveryFigures, WebhookSearch, Backlog, AuditLog, WebhookResends, DeliveryPauses],
+  (figures, search, backlog, audit, resends, pauses, { dataSource }) => {
+    const data = overviewData(dataSource, figures, search);
+
     /** With the event that paused it, if the audit knows it. */
     async function shown(depth: QueueDepth) {
       if (!depth.isPaused) return depth;
@@ -89,7 +93,7 @@ export const overviewPages = pagesWith(
             done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
             run: async ({ client: clientId = '', hosts = '', note = '' }, { actor }) => {
               const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
-              await acknowledge(data.manager.connection, audit, alarms);
+              await acknowledge(dataSource, audit, alarms);
               await data.changed();
             },
           },

@@ -12,7 +12,7 @@ import { postForm } from '../../../http/pages/form.js';
 import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import { kindAndId } from '../audit/audit-search.js';
 import { clientLink, receiverLink } from '../frame/links.js';
-import { isAlarming, type NamedClient, type OverviewData } from './overview-data.js';
+import { isAlarming, type NamedClient, type OverviewAnswers } from './overview-data.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */
 type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
@@ -82,7 +82,7 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
   );
 }
 
-type NamedPause = NonNullable<Answers<ReturnType<OverviewData['queries']>>['pauses']>[number];
+type NamedPause = NonNullable<OverviewAnswers['pauses']>[number];
 
 export function pausedDeliveries({ subject, client, since, reason }: NamedPause) {
   const [kind, id] = kindAndId(subject);

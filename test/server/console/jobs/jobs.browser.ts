@@ -4,13 +4,14 @@ import type { Browser } from 'playwright-core';
 import { Consent } from '../../../../src/clients/authorization.entity.js';
 import { MembersService } from '../../../../src/members/members.service.js';
 import { OperatorsService } from '../../../../src/operators/operators.service.js';
-import { OverviewData } from '../../../../src/server/console/overview/overview-data.js';
 import { Backlog } from '../../../../src/server/health/backlog.js';
 import { actor } from '../../../../src/values/actor.js';
 import { isTooWide } from '../../../support/axe.js';
 import { launchBrowser, picture } from '../../../support/browser.js';
+import { eventually } from '../../../support/eventually.js';
 import { answer, TestReceiver } from '../../../support/receiver.js';
 import { ONE_ATTEMPT, TestClient, TestUsher } from '../../../support/usher.js';
+import { ConsolePages } from '../console-pages.js';
 import { oldFailures, worstReceiver } from './past.js';
 import { Person } from './person.js';
 
@@ -19,6 +20,7 @@ const PASSWORD = 'a password of the tests';
 let usher: TestUsher;
 let receiver: TestReceiver;
 let browser: Browser;
+const pages = new ConsolePages(() => usher);
 beforeAll(async () => {
   usher = await TestUsher.start(ONE_ATTEMPT);
   receiver = await TestReceiver.start();
@@ -51,7 +53,9 @@ const JOBS: [what: string, most: number, job: (person: Person, mark: string) => 
       const keys = await Promise.all([client.completedOrder(), client.completedOrder()]);
       for (const key of keys) await usher.webhook(key, 'FAILED');
       receiver.behaviour = answer(200);
-      await service(OverviewData).changed();
+      const counted = new RegExp(`>Popcorn ${mark}</a>[^]*?>2</a>`);
+      // What the overview counts is cached for some seconds.
+      await eventually('the overview counts both', async () => counted.test(await pages.get('/ops')));
       await person.begin();
       await person.follow('2', person.row(`Popcorn ${mark}`));
       await person.follow(/^…/, person.row('401 or 403').first());
