@@ -1,14 +1,17 @@
 import type { EntityManager } from 'typeorm';
+import type { Client } from '../../../clients/client.entity.js';
 import { html } from '../../../http/html.js';
-import { ID } from '../../../values/identifier.js';
+import { ID, timeOfId } from '../../../values/identifier.js';
 import { hostOf, parseUrl } from '../../../values/urls/notify-url.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
-import { type DiagnosisCode, DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
+import { type DiagnosisCode, DIAGNOSES, diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
+import { type ResendOutcome, stateOf } from '../../../webhooks/undelivered/resend.schemas.js';
+import type { WebhookResend } from '../../../webhooks/undelivered/webhook-resend.entity.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { searchClients } from '../clients/clients-data.js';
 import { choice, hasFault, hrefOf, moment, readFilter, type Texts } from '../../../http/pages/fields.js';
-import { type Columns, statusBadge, table } from '../../../http/pages/parts.js';
+import { type Columns, facts, statusBadge, table, tiles, time } from '../../../http/pages/parts.js';
 import type { Visit } from '../../../http/pages/site.js';
 import { clientLink, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
@@ -164,3 +167,80 @@ export const selectedIds = (fields: Texts) =>
     .filter((name) => name.startsWith(SELECTED))
     .map((name) => name.slice(SELECTED.length))
     .filter((id) => ID.test(id));
+
+/** The progress of a request to send many notifications again. `selected`: the notifications that it names, if any. */
+export function resendPage(
+  visit: Visit,
+  resend: WebhookResend & ResendOutcome,
+  client: Client | null,
+  selected: ListedWebhook[] | null,
+) {
+  const { resent, refused, delivered, failedAgain, pending, createdAt, finishedAt, isStopped } = resend;
+  const { id, clientId, host, reason, referenceId, refusals } = resend;
+  const since = new Date(createdAt).toISOString();
+  const made = (status: string, count: number) =>
+    html`<a href="${listHref({ resend: id, status, since })}">${count}</a>`;
+  const isRunning = finishedAt === null;
+  const body = html`${tiles({
+      State: statusBadge(stateOf(resend).toLowerCase(), isRunning || isStopped ? 'warning' : 'good'),
+      Selected: resend.selected ?? 'more than 10,000',
+      'Sent again': resent,
+      Delivered: [made('SUCCESS', delivered), delivered && delivered === resent ? 'good' : null],
+      'Failed again': [made('FAILED', failedAgain), failedAgain ? 'bad' : null],
+      Pending: made('PENDING', pending),
+      'Left out': refused,
+    })}
+    ${isRunning && html`${progress(resend)} ${visit.form('stop')}`}
+    <section class="card">
+      ${facts({
+        Client: visit.clientId === null ? clientId && clientLink({ id: clientId, name: client?.name }) : null,
+        Receiver: host && receiverLink(host, visit.clientId),
+        Reason: reason && diagnosisOf(reason).meaning,
+        Order: referenceId && orderLink(referenceId),
+        'Created since': time(resend.madeSince),
+        'Created before': time(resend.madeUntil),
+        'Failed since': time(resend.since),
+        'Failed before': time(resend.until),
+        'Left out, a later one failed': refusals.newer || null,
+        'Left out, another one was pending': refusals.otherPending || null,
+        'Left out, another one was delivered': refusals.otherDelivered || null,
+        'Left out, no Notify URL': refusals.noNotifyUrl || null,
+        'Outcome not known': resend.unknown || null,
+        'Asked for by': resend.actor,
+        Started: time(createdAt),
+        Ended: time(finishedAt),
+      })}
+      <p class="hint">Each is sent as a new notification. The request continues after a restart.</p>
+      <p class="actions">
+        <a
+          class="button"
+          href="${listHref({
+            status: 'UNRESOLVED',
+            client: clientId ?? '',
+            host: host ?? '',
+            reason: reason ?? '',
+            order: referenceId ?? '',
+          })}"
+          >Show what has failed and was not sent again</a
+        >
+        ${!visit.clientId && html`<a class="button" href="${hrefOf('/ops/audit', { subject: `resend:${id}` })}">Audit</a>`}
+      </p>
+    </section>
+    ${
+      selected &&
+      html`<h2>Selected notifications</h2>
+        ${notificationTable(visit, selected)}`
+    }`;
+  return { title: 'Send again', body, isLive: visit.refusal === null && (isRunning || pending > 0) };
+}
+
+/** The newest notifications come first, so the progress can be shown as a time. */
+function progress({ selected, resent, refused, doneFromId }: WebhookResend) {
+  const done = resent + refused;
+  const reached = doneFromId && html`It has reached the notifications of ${time(timeOfId(doneFromId))}.`;
+  const bar =
+    selected !== null &&
+    html`<progress max="${Math.max(selected, done, 1)}" value="${done}" aria-label="Progress"></progress>`;
+  return html`${bar}
+    <p class="dim">${reached} The request goes from the newest to the oldest, and waits if no worker runs.</p>`;
+}

@@ -22,11 +22,11 @@ import {
   notificationColumns,
   type NotificationFilter,
   readNotificationFilter,
+  resendPage,
   selectedIds,
   SELECTION_FORM,
   STATUS_FILTERS,
 } from './notification-list.js';
-import { resendPage } from './resend-page.js';
 
 /** The pages in the console, and in the portal of clients, where each sees its own notifications. */
 export const notificationsPages = pagesWith(
