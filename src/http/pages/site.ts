@@ -43,17 +43,19 @@ export interface Page<Subject = unknown> {
 
 export const definePage = <Subject>(page: Page<Subject>): Page => page;
 
-const baseOf = (app: INestApplicationContext) => ({
-  app,
-  dataSource: app.get<DataSource>(USHER_DATA_SOURCE),
-  options: app.get<ResolvedOptions>(USHER_OPTIONS),
-});
+/** What pages get besides their services. */
+export type PageBase = ReturnType<typeof baseOf>;
+
+function baseOf(app: INestApplicationContext) {
+  const dataSource = app.get<DataSource>(USHER_DATA_SOURCE);
+  return { app, dataSource, manager: dataSource.manager, options: app.get<ResolvedOptions>(USHER_OPTIONS) };
+}
 
 /** Pages that need services of the application. `classes`: those of the services. */
 export const pagesWith =
   <Services extends unknown[]>(
     classes: [...{ [Index in keyof Services]: Type<Services[Index]> }],
-    pages: (...services: [...Services, base: ReturnType<typeof baseOf>]) => Page[],
+    pages: (...services: [...Services, base: PageBase]) => Page[],
   ) =>
   (app: INestApplicationContext) =>
     pages(...(classes.map((one) => app.get(one)) as Services), baseOf(app));

@@ -11,7 +11,6 @@ import { MetricsController } from '../health/metrics.controller.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { operatorsPages } from './access/operators-pages.js';
 import { auditPages } from './audit/audit-pages.js';
-import { ClientDetailsReader } from './clients/clients-data.js';
 import { clientPages } from './clients/client-pages.js';
 import { clientsPages } from './clients/clients-pages.js';
 import { OPS_SITE } from './frame/frame.js';
@@ -46,7 +45,7 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
 @Module({
   imports: [WebhookModule, PurgeModule, AccountModule, PortalModule, CertificationModule],
   controllers: [HealthController, MetricsController],
-  providers: [OperatorAccess, ReceiversData, ClientDetailsReader, Backlog],
+  providers: [OperatorAccess, ReceiversData, Backlog],
   exports: [WebhookModule, PortalModule, OperatorAccess],
 })
 export class OpsModule {}

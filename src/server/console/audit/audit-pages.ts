@@ -67,7 +67,7 @@ const FIELDS = {
   until: moment('Before'),
 };
 
-export const auditPages = pagesWith([], ({ dataSource, options }) => {
+export const auditPages = pagesWith([], ({ dataSource, manager, options }) => {
   const audit = auditSearch(dataSource, options);
 
   /** Accepts a subject as it is recorded, the name or id of a client, or the id of a webhook. */
@@ -75,7 +75,7 @@ export const auditPages = pagesWith([], ({ dataSource, options }) => {
     const filter = readFilter(FIELDS, input);
     const { subject } = filter.values;
     if (!subject || subject.includes(':')) return filter;
-    const [client, another] = await searchClients(dataSource.manager, subject, 2);
+    const [client, another] = await searchClients(manager, subject, 2);
     if (another) filter.faults.subject = 'Several clients have such a name. Give the id of one.';
     filter.values.subject = client ? `client:${client.id}` : `webhook:${subject}`;
     return filter;

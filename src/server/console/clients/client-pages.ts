@@ -14,16 +14,17 @@ import { digestToken } from '../../../auth/tokens/token.js';
 import { PORTAL_PATH, PortalLinks } from '../../../portal/portal.js';
 import { Certifications } from '../../../webhooks/certification/certification.module.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
+import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
 import { type Action, definePage, pagesWith, type Visit } from '../../../http/pages/site.js';
-import { type ClientDetails, ClientDetailsReader } from './clients-data.js';
+import { type ClientDetails, clientDetails } from './clients-data.js';
 import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage, settingsPage } from './client-page.js';
 import { issued, portalActions } from './clients-pages.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
 export const clientPages = pagesWith(
   [
-    ClientDetailsReader,
+    WebhookList,
     ClientAccount,
     ClientsService,
     ClientApplications,
@@ -34,7 +35,9 @@ export const clientPages = pagesWith(
     Certifications,
     AuditLog,
   ],
-  (reader, account, clients, applications, rotation, tests, pauses, links, certifications, audit) => {
+  (list, account, clients, applications, rotation, tests, pauses, links, certifications, audit, base) => {
+    const reader = clientDetails(account, list, audit, base);
+
     /** The actions that a client has in its portal too. */
     const own = (isOperator: boolean): Record<string, Action<ClientDetails>> => ({
       'notify-url': {

@@ -1,25 +1,24 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { DataSource, EntityManager } from 'typeorm';
-import { ClientAccount } from '../../../account/client-account.js';
-import { AuditLog } from '../../../audit/audit.module.js';
+import type { EntityManager } from 'typeorm';
+import type { ClientAccount } from '../../../account/client-account.js';
+import type { AuditLog } from '../../../audit/audit.module.js';
 import { Consent } from '../../../clients/authorization.entity.js';
 import { findClient } from '../../../clients/clients.service.js';
 import { Client } from '../../../clients/client.entity.js';
-import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { dialectOf, tableOf } from '../../../database/data-source.js';
 import { namesOf } from '../../../database/statements/names.js';
 import { orderKey, timeOfId } from '../../../values/identifier.js';
 import { Member } from '../../../members/member.entity.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { entityOf, runSql } from '../../../database/statements/statement.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { ACKNOWLEDGED, ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
-import { WebhookList } from '../../../webhooks/search/webhook-list.js';
+import type { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { webhookHealth } from '../../../webhooks/webhook-health.js';
 import { countPending, findDeliveries } from '../../../webhooks/webhook-queries.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
 import { isSearchable } from '../../../http/pages/fields.js';
 import { type Part, partOf } from '../../../http/pages/list.js';
+import type { PageBase } from '../../../http/pages/site.js';
 
 /** Clients whose id is `query` or whose name contains it; all clients if it is empty. They are few, so names need no index. */
 export function clientsFound(manager: EntityManager, query: string | null) {
@@ -88,54 +87,18 @@ const MAX_MEMBERS = 50;
 /** How many pending notifications are counted at most where their number has no limit. */
 export const MAX_PENDING = 10_000;
 
-export type ClientDetails = Awaited<ReturnType<ClientDetailsReader['read']>>;
+/** All that the page of a client shows. */
+export type ClientDetails = Awaited<ReturnType<ReturnType<typeof clientDetails>['read']>>;
 
-/** All that the page of a client shows. Each query reads a bounded part of an index. */
-@Injectable()
-export class ClientDetailsReader {
-  constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly account: ClientAccount,
-    private readonly list: WebhookList,
-    private readonly audit: AuditLog,
-    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
-
-  /** Throws 404 if there is no client with this id. */
-  async read(id: string) {
-    const failures = { subject: `client:${id}`, action: 'client.authentication-failed', limit: RECENT } as const;
-    const [known, failing, health, { webhooks }, orders, members, urlChanges, signInFailures, pending] =
-      await Promise.all([
-        this.account.read(id),
-        this.dataSource.manager.findBy(
-          FailingHost,
-          [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: id })),
-        ),
-        webhookHealth(this.dataSource, id),
-        this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
-        this.orders(id, RECENT),
-        this.members(id),
-        this.audit.list({ ...failures, action: 'client.notify-url-set' }),
-        this.audit.list(failures),
-        countPending(this.dataSource, id, this.options.pendingWebhookLimit ?? MAX_PENDING),
-      ]);
-    return {
-      ...known,
-      failing,
-      health,
-      webhooks,
-      orders,
-      members,
-      urlChanges,
-      signInFailures,
-      pending,
-      limits: this.options,
-    };
-  }
-
+/** Each query reads a bounded part of an index. */
+export function clientDetails(
+  account: ClientAccount,
+  list: WebhookList,
+  audit: AuditLog,
+  { dataSource, manager, options }: PageBase,
+) {
   /** The members with the newest consents. Members of the embedding application's own have no name here. */
-  private async members(clientId: string) {
-    const { manager } = this.dataSource;
+  async function membersOf(clientId: string) {
     const found = await manager.find(Consent, { where: { clientId }, order: { givenAt: 'DESC' }, take: MAX_MEMBERS });
     const names = await namesOf(
       manager,
@@ -149,23 +112,57 @@ export class ClientDetailsReader {
    * The newest orders of a client, with the states of their notifications, by the index of the order list: those without a
    * position yet, and those with the last positions.
    */
-  async orders(clientId: string, most: number) {
-    const { byIndex, orderBy } = dialectOf(this.dataSource);
-    const { rows } = await runSql(this.dataSource, (parameter) => {
+  async function ordersOf(clientId: string, most: number) {
+    const { byIndex, orderBy } = dialectOf(manager);
+    const { rows } = await runSql(manager, (parameter) => {
       const part = (condition: string, order: string[]) => `
-        (SELECT * FROM ${tableOf(this.dataSource, MovieOrder)} ${byIndex('usher_movie_order_list')}
+        (SELECT * FROM ${tableOf(manager, MovieOrder)} ${byIndex('usher_movie_order_list')}
         WHERE client_id = ${parameter(clientId)} AND list_position IS ${condition}
         ORDER BY ${order.join(', ')} LIMIT ${most})`;
       const unplaced = part('NULL', orderBy(['list_position DESC'], ['id DESC']));
       return `${unplaced} UNION ALL ${part('NOT NULL', ['list_position DESC', 'id DESC'])}`;
     });
     const orders = rows
-      .map((row) => entityOf(this.dataSource, MovieOrder, row))
+      .map((row) => entityOf(dataSource, MovieOrder, row))
       .sort((left, right) => right.createdAt - left.createdAt)
       .slice(0, most)
       .map((order) => ({ ...order, key: orderKey(order.id) }));
     const keys = orders.map(({ key }) => key);
-    const deliveries = await findDeliveries(this.dataSource, clientId, keys);
+    const deliveries = await findDeliveries(dataSource, clientId, keys);
     return orders.map((order) => ({ ...order, delivery: deliveries.get(order.key) ?? null }));
   }
+
+  /** Throws 404 if there is no client with this id. */
+  async function read(id: string) {
+    const failures = { subject: `client:${id}`, action: 'client.authentication-failed', limit: RECENT } as const;
+    const [known, failing, health, { webhooks }, orders, members, urlChanges, signInFailures, pending] =
+      await Promise.all([
+        account.read(id),
+        manager.findBy(
+          FailingHost,
+          [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: id })),
+        ),
+        webhookHealth(dataSource, id),
+        list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
+        ordersOf(id, RECENT),
+        membersOf(id),
+        audit.list({ ...failures, action: 'client.notify-url-set' }),
+        audit.list(failures),
+        countPending(dataSource, id, options.pendingWebhookLimit ?? MAX_PENDING),
+      ]);
+    return {
+      ...known,
+      failing,
+      health,
+      webhooks,
+      orders,
+      members,
+      urlChanges,
+      signInFailures,
+      pending,
+      limits: options,
+    };
+  }
+
+  return { read, ordersOf };
 }

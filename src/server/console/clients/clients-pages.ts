@@ -29,7 +29,7 @@ const CREATE = { button: 'Create the client', kind: 'primary' } as const;
 
 export const clientsPages = pagesWith(
   [ClientsService, ClientApplications],
-  (clients, applications, { dataSource: { manager }, options }) => {
+  (clients, applications, { manager, options }) => {
     /**
      * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
      * page may ever show the secret.

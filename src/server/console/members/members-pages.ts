@@ -16,9 +16,7 @@ import { clientLink, memberLink } from '../frame/links.js';
 const PATH = '/ops/members';
 
 /** The built-in members. The server has no others: only an application that embeds Usher can have members of its own. */
-export const membersPages = pagesWith([MembersService, ConnectedApplications], (members, connected, { dataSource }) => {
-  const { manager } = dataSource;
-
+export const membersPages = pagesWith([MembersService, ConnectedApplications], (members, connected, { manager }) => {
   /** Throws 404 if there is no member with the id in the address. */
   const memberOf = async ({ id }: Visit) => {
     const member = ID.test(id) ? await manager.findOneBy(Member, { id }) : null;

@@ -31,7 +31,7 @@ import {
 /** The pages in the console, and in the portal of clients, where each sees its own notifications. */
 export const notificationsPages = pagesWith(
   [WebhookList, WebhookSearch, WebhookResends, PendingLimit, Limits],
-  (webhooks, search, resends, pending, limits, { dataSource: { manager } }) => {
+  (webhooks, search, resends, pending, limits, { manager }) => {
     const counts = new CachedQueries((criteria: WebhookCriteria) => search.count(criteria), SHORT_TIMEOUT_MS);
 
     /** A client sees only the requests that it made itself. */

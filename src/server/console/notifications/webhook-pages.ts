@@ -14,7 +14,7 @@ import { clientLink, clientPath, orderLink, receiverLink, receiverPath, webhookL
 
 export const webhookPages = pagesWith(
   [WebhookService, WebhookList, PendingLimit],
-  (webhooks, list, pending, { dataSource: { manager }, options }) => {
+  (webhooks, list, pending, { manager, options }) => {
     /** In a client's portal, without what a client must not see. */
     async function detailsOf(visit: Visit) {
       const shown = await list.whole(visit.id);

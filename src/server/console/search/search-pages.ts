@@ -20,9 +20,7 @@ const MAX_FOUND = 50;
 /** The search field of all pages. A notification, or a client named exactly, is opened at once if nothing else is found. */
 export const searchPages = pagesWith(
   [WebhookList, OperatorsService, ReceiversData],
-  (webhookList, operatorsService, receivers, { dataSource }) => {
-    const { manager } = dataSource;
-
+  (webhookList, operatorsService, receivers, { manager }) => {
     /** The webhook with this id, or those of the order with this key. */
     async function webhooksFor(query: string) {
       if (!ReferenceId.safeParse(query).success) return [];
