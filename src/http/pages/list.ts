@@ -163,10 +163,6 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
   };
 }
 
-interface Sorting<Row> extends Order {
-  value: NonNullable<WholeColumn<Row>['value']>;
-}
-
 /** `Name`, or `-Name` for the descending order. Null if no such column has values. */
 function orderOf<Row>(columns: Columns<Row>, text: string) {
   const column = text.replace(/^-/, '');
@@ -175,6 +171,8 @@ function orderOf<Row>(columns: Columns<Row>, text: string) {
 }
 
 const collator = new Intl.Collator('en', { numeric: true });
+
+type Sorting<Row> = NonNullable<ReturnType<typeof orderOf<Row>>>;
 
 /** Rows without a value come last in both orders. */
 const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>) =>

@@ -80,7 +80,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
       }),
       actions: { open: this.entryForm('Open the portal', (_, visit) => this.open(visit)) },
     },
-    this.signOutPage(SIGN_OUT_PATH, PORTAL_PATH),
+    this.signOutPage(PORTAL_PATH),
   ];
 
   /** Checks every request of the portal. Redirects a browser that is not signed in to the entry. Throws 403. */

@@ -77,9 +77,9 @@ export abstract class BrowserSessions<Owner extends object> {
   }
 
   /** The page that ends a session. `next`: where it redirects to. */
-  protected signOutPage(path: string, next: string): Page {
+  protected signOutPage(next: string): Page {
     return {
-      path,
+      path: `${this.home}/sign-out`,
       show: () => next,
       actions: {
         'sign-out': {

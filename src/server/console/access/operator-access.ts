@@ -51,7 +51,7 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
         },
       },
     },
-    this.signOutPage(SIGN_OUT_PATH, SIGN_IN_PATH),
+    this.signOutPage(SIGN_IN_PATH),
     {
       path: PASSWORD_PATH,
       show: (visit) => ({

@@ -70,10 +70,11 @@ const MAX_CHOICES = 10;
 export async function readNotificationFilter(manager: EntityManager, input: Texts, ofClient: string | null) {
   const filter = readFilter(FILTER_FIELDS, input);
   const { status: state, client: name, order: referenceId, resend: resendId, ...others } = filter.values;
-  const clients = name === null || ofClient !== null ? [] : await searchClients(manager, name, MAX_CHOICES);
+  const isChosen = name !== null && ofClient === null;
+  const clients = isChosen ? await searchClients(manager, name, MAX_CHOICES) : [];
   const [client, another] = clients;
   if (another) filter.faults.client = 'Several clients match; choose one below.';
-  else if (name !== null && !client && ofClient === null) filter.faults.client = FILTER_FIELDS.client.fault;
+  else if (isChosen && !client) filter.faults.client = FILTER_FIELDS.client.fault;
   const { status, isSentAgain } = state ?? ANY_WEBHOOK;
   const criteria: WebhookCriteria = {
     ...others,
