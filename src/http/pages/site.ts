@@ -45,7 +45,6 @@ export const definePage = <Subject>(page: Page<Subject>): Page => page;
 
 /** What pages get besides their services. */
 export type PageBase = ReturnType<typeof baseOf>;
-
 function baseOf(app: INestApplicationContext) {
   const dataSource = app.get<DataSource>(USHER_DATA_SOURCE);
   return { app, dataSource, manager: dataSource.manager, options: app.get<ResolvedOptions>(USHER_OPTIONS) };
