@@ -6,8 +6,8 @@ import type {
   QueryRunner,
   TransactionCommitEvent,
 } from 'typeorm';
-import { dataSourceOf, dialectOf, USHER_DATA_SOURCE } from './data-source.js';
-import { Inject, Injectable } from '@nestjs/common';
+import { dataSourceOf, dialectOf } from './data-source.js';
+import { Injectable } from '@nestjs/common';
 
 /** The database's time in milliseconds since 1970. */
 export async function databaseNow(manager: EntityManager): Promise<number> {
@@ -204,16 +204,14 @@ const waiting = new WeakMap<QueryRunner, Callbacks[]>();
 /** Runs callbacks after a transaction has ended, whoever opened it. */
 @Injectable()
 export class AfterCommit implements EntitySubscriberInterface {
-  /** One stays at an application's data source. It serves all that use it, one after the other or at the same time. */
-  constructor(@Inject(USHER_DATA_SOURCE) { subscribers }: DataSource) {
-    if (!subscribers.some((one) => one instanceof AfterCommit)) subscribers.push(this);
-  }
-
   /** Runs one of the two after the transaction of `manager` has ended. */
   do(manager: EntityManager, onCommit: () => void, onRollback: () => void = () => undefined): void {
     const runner = manager.queryRunner;
     if (!runner?.isTransactionActive)
       throw new Error('the transaction ended while a call of Usher still ran in it; await the call');
+    // One serves all that use an application's data source, which has new subscribers each time it is opened.
+    const { subscribers } = dataSourceOf(manager);
+    if (!subscribers.some((one) => one instanceof AfterCommit)) subscribers.push(this);
     const callbacks = waiting.get(runner) ?? [];
     callbacks.push({ onCommit, onRollback, depth: depthOf(runner) });
     waiting.set(runner, callbacks);

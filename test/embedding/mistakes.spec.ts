@@ -173,13 +173,15 @@ test('a host starts whose naming strategy changes other names', async () => {
 
 test('applications that use a data source one after the other leave one subscriber there, which serves them all', async () => {
   const outcomes: string[] = [];
-  for (const name of ['first', 'second']) {
+  for (const name of ['first', 'second', 'reopened']) {
     const application = await start({ imports: [UsherModule.forRoot(options)] });
+    // A data source that is opened again has new subscribers.
+    if (name === 'reopened') await dataSource.destroy().then(() => dataSource.initialize());
     const afterCommit = application.get(AfterCommit, { strict: false });
     await dataSource.transaction(async (manager) => afterCommit.do(manager, () => outcomes.push(name)));
     await application.close();
   }
-  expect(outcomes).toEqual(['first', 'second']);
+  expect(outcomes).toEqual(['first', 'second', 'reopened']);
   expect(dataSource.subscribers).toHaveLength(1);
 });
 

@@ -75,7 +75,7 @@ export class Schedule {
       ...recorded,
       ...chances,
     };
-    const afterCommit = new AfterCommit(dataSource);
+    const afterCommit = new AfterCommit();
     this.recorder = new WebhookRecorder(afterCommit, deliveryQueue, config);
     const audit = new AuditLog(dataSource, afterCommit, config);
     this.pauses = new DeliveryPauses(dataSource, audit);
