@@ -54,7 +54,7 @@ test('a browser gets a page', async () => {
   for (const path of paths) {
     const address = `198.51.100.${paths.indexOf(path)}`;
     await statuses(address, ['/nowhere', '/nowhere']);
-    const { status, headers, body } = await from(address, path, { accept: 'text/html' });
+    const { status, headers } = await from(address, path, { accept: 'text/html' });
     expect([path, status, headers.get('content-type'), headers.get('retry-after')]).toEqual([
       path,
       429,
