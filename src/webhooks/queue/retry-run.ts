@@ -88,8 +88,8 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
     }
     const previous = await this.runs.job(data.run - 1);
     if (!previous)
-      this.logger.warn(
-        'the queue does not know the previous retry run; a job is added for every pending webhook that has none',
+      this.logger.log(
+        'the queue knows no previous retry run, as at the first start; a job is added for every pending webhook that has none',
       );
     // One query for both, so that an idle process sends no further one.
     const { now, isDue } = await this.contactMessages.look();

@@ -96,7 +96,8 @@ export const DIAGNOSES = explained({
   },
   'tls-failed': {
     meaning: 'The TLS handshake failed. The error of the attempt has its code.',
-    remedy: 'Check that the receiver supports TLS 1.2 or 1.3 with usual ciphers and asks for no client certificate.',
+    remedy:
+      'Check that the receiver supports TLS 1.2 or 1.3 with elliptic curves (ECDHE) and asks for no client certificate.',
   },
   'tls-timed-out': {
     meaning: 'The TLS handshake did not end in time.',
