@@ -53,11 +53,9 @@ export async function connectRedis({ url, isCluster }: RedisServer, options: Red
  * would keep the process alive, and end the connection that comes next.
  */
 class SingleConnection extends Redis {
-  private fault: Error & { code?: string } = new Error('connecting');
-
   constructor(options: RedisOptions) {
     super(options);
-    this.on('error', (error) => (this.fault = error));
+    if (options.enableOfflineQueue === false) rejectWithReason(this);
     this.on('close', () => {
       const waiting = this as object as { socketTimeoutTimer?: NodeJS.Timeout | undefined };
       clearTimeout(waiting.socketTimeoutTimer);
@@ -65,19 +63,26 @@ class SingleConnection extends Redis {
     });
   }
 
-  /** While it reconnects, ioredis would reject the command with the name of an option, not with why there is no connection. */
-  override sendCommand(...given: Parameters<Redis['sendCommand']>): unknown {
-    const [command] = given;
-    const isAway = ['connecting', 'reconnecting', 'close'].includes(this.status);
-    if (!isAway || this.options.enableOfflineQueue !== false) return super.sendCommand(...given);
-    command.reject(new Error(this.fault.message || this.fault.code));
-    return command.promise;
-  }
-
   /** BullMQ creates its blocking connections by this method. */
   override duplicate(override?: Partial<RedisOptions>): SingleConnection {
     return new SingleConnection({ ...this.options, ...override });
   }
+}
+
+/** While there is no connection, ioredis would reject commands with the name of an option; this rejects them with the reason. */
+function rejectWithReason(redis: Redis): void {
+  let fault: Error & { code?: string } = new Error('connecting');
+  const send = redis.sendCommand;
+  const sendIfConnected: typeof send = (...given) => {
+    const [command] = given;
+    if (!['connecting', 'reconnecting', 'close'].includes(redis.status)) return send.apply(redis, given);
+    command.reject(new Error(fault.message || fault.code));
+    return command.promise;
+  };
+  redis.sendCommand = sendIfConnected;
+  redis.on('error', (error) => (fault = error));
+  redis.on('close', () => (redis.sendCommand = sendIfConnected));
+  redis.on('ready', () => (redis.sendCommand = send));
 }
 
 function clusterOf(url: URL, behaviour: RedisOptions): Cluster {
