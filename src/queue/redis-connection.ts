@@ -71,7 +71,7 @@ class SingleConnection extends Redis {
 
 /** While there is no connection, ioredis would reject commands with the name of an option; this rejects them with the reason. */
 function rejectWithReason(redis: Redis): void {
-  let fault: Error & { code?: string } = new Error('connecting');
+  let fault: Error & { code?: string } = new Error('Redis is not connected yet');
   const send = redis.sendCommand;
   const sendIfConnected: typeof send = (...given) => {
     const [command] = given;
