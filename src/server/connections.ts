@@ -14,10 +14,9 @@ import { dropFurtherRequests } from './unreadable-requests.js';
 const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)?$/i;
 
 /**
- * Limits the requests without credentials of one address, before other work is done for them. Only one of them begins
- * in each turn of the event loop, so that requests with credentials hardly wait for them. A request counts even with
- * credentials where nothing checks them: at an unknown path, and at a page for browsers. `refuse` answers in the form of
- * the path.
+ * Limits the requests without credentials of one address, before other work is done for them. Only one of them begins in each
+ * turn of the event loop, so that requests with credentials hardly wait for them. A request counts even with credentials where
+ * nothing checks them: at an unknown path, and at a page for browsers. `refuse` answers in the form of the path.
  */
 export function limitAnonymous(
   server: FastifyInstance,
