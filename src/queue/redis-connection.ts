@@ -42,6 +42,7 @@ export async function connectRedis({ url, isCluster }: RedisServer, options: Red
         lazyConnect: true,
         retryStrategy: pause,
       });
+  if (options.enableOfflineQueue === false) rejectWithReason(redis);
   // It reconnects for ever. Callers see the errors in their own commands.
   redis.on('error', () => undefined);
   await redis.connect().catch(() => undefined);
@@ -55,7 +56,6 @@ export async function connectRedis({ url, isCluster }: RedisServer, options: Red
 class SingleConnection extends Redis {
   constructor(options: RedisOptions) {
     super(options);
-    if (options.enableOfflineQueue === false) rejectWithReason(this);
     this.on('close', () => {
       const waiting = this as object as { socketTimeoutTimer?: NodeJS.Timeout | undefined };
       clearTimeout(waiting.socketTimeoutTimer);
@@ -70,9 +70,12 @@ class SingleConnection extends Redis {
 }
 
 /** While there is no connection, ioredis would reject commands with the name of an option; this rejects them with the reason. */
-function rejectWithReason(redis: Redis): void {
-  let fault: Error & { code?: string } = new Error('Redis is not connected yet');
-  const send = redis.sendCommand;
+function rejectWithReason(redis: Redis | Cluster): void {
+  const { isCluster } = redis;
+  let fault: Error & { code?: string } = new Error(
+    isCluster ? 'no node of the Redis Cluster answers' : 'Redis is not connected yet',
+  );
+  const send: Redis['sendCommand'] = redis.sendCommand;
   const sendIfConnected: typeof send = (...given) => {
     const [command] = given;
     if (!['connecting', 'reconnecting', 'close'].includes(redis.status)) return send.apply(redis, given);
@@ -80,7 +83,8 @@ function rejectWithReason(redis: Redis): void {
     return command.promise;
   };
   redis.sendCommand = sendIfConnected;
-  redis.on('error', (error) => (fault = error));
+  // The errors of a cluster do not contain the reason.
+  if (!isCluster) redis.on('error', (error: Error) => (fault = error));
   redis.on('close', () => (redis.sendCommand = sendIfConnected));
   redis.on('ready', () => (redis.sendCommand = send));
 }

@@ -36,6 +36,13 @@ test('while Redis is away, a command is rejected with the reason', async () => {
   redis.disconnect();
 });
 
+test('while a Redis Cluster is away, a command is rejected with the reason', async () => {
+  const url = new URL(`redis://127.0.0.1:${await freePort()}`);
+  const cluster = await connectRedis({ url, isCluster: true }, FAIL_FAST);
+  await expect(cluster.set('key', '')).rejects.toThrow('no node of the Redis Cluster answers');
+  cluster.disconnect();
+});
+
 /** Takes a connection as BullMQ takes it: without a listener for its errors. */
 async function holdAndCut(pool: Pool, cut: () => unknown): Promise<void> {
   const connection = await pool.connect();
