@@ -68,6 +68,9 @@ export function dropFurtherRequests(socket: Socket & { parser?: { onIncoming: ()
   if (socket.parser) socket.parser.onIncoming = () => 0;
 }
 
+export const urlTooLong = () => standardProblem(414, 'the URL is too long');
+export const urlMalformed = () => badRequest('the URL is malformed');
+
 /** Answers a URL that Fastify refuses before it has a route. No limit counts it, so it ends the connection. */
 export function answerBadUrl(
   { code }: Error & { code?: string },
@@ -75,10 +78,7 @@ export function answerBadUrl(
   reply: FastifyReply,
   guides: string | null,
 ): void {
-  const problem =
-    code === 'FST_ERR_MAX_PARAM_LENGTH'
-      ? standardProblem(414, 'the URL is too long')
-      : badRequest('the URL is malformed');
+  const problem = code === 'FST_ERR_MAX_PARAM_LENGTH' ? urlTooLong() : urlMalformed();
   logUnreadableRequest(problem.getStatus(), request.id);
   reply.header(REQUEST_ID_HEADER, request.id);
   reply.header('Connection', 'close');

@@ -22,6 +22,7 @@ import { refused } from '../../http/pages/form-tokens.js';
 import { KNOWN_QUERY, Problem, titleOf, unavailable } from '../../http/problem.js';
 import { hostMissing, tooManyAnonymous } from '../connections.js';
 import { FORM_ROUTE, invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
+import { urlMalformed, urlTooLong } from '../unreadable-requests.js';
 import { type JsonSchema, parametersOf, schemaRef } from './schemas.js';
 
 export interface MediaType {
@@ -205,12 +206,13 @@ function failuresOf(operation: Operation): (Problem | OAuthError)[] {
   return (operation.page ? [...shared, ...own] : [...own, ...shared]).map(errorOf);
 }
 
-function sharedFailures({ oauth, page, tag, security, body, parameters }: Operation): Failure[] {
+function sharedFailures({ oauth, page, tag, path, security, body, parameters }: Operation): Failure[] {
   if (oauth) return MALFORMED_OAUTH;
   if (page) return [noIssuer(), ...(body ? [refused(), ...UNREADABLE_FORM] : []), unavailable()];
   return [
     ...SINGLE_HEADERS.map(severalHeaders),
     hostMissing(),
+    ...(path.includes('{') ? [urlMalformed(), urlTooLong()] : []),
     ...(parameters?.query || security.length === 0 ? [] : [() => KNOWN_QUERY.check({ verbose: 'true' })]),
     ...(body ? UNREADABLE_BODY : []),
     ...security.flatMap((scheme) => REFUSED[scheme]),

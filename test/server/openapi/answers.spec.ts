@@ -102,6 +102,13 @@ describe('errors are documented as examples:', () => {
     const key = await client.completedOrder();
     const conflict = await client.complete(key, { bookingId: 'BK-2', transactionId: 'TX-2' });
     expect(examplesOf('/sandbox/movie-orders/{key}/complete', 'post', 409)).toContainEqual(conflict.body);
+    for (const [status, unreadable] of [
+      [400, '%z'],
+      [414, 'a'.repeat(301)],
+    ] as const) {
+      const answer = await client.call('GET', `/movie-orders/${unreadable}`);
+      expect(examplesOf('/movie-orders/{key}', 'get', status)).toContainEqual(answer.body);
+    }
   });
 });
 
