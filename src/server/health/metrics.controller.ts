@@ -3,7 +3,7 @@ import { collectDefaultMetrics, Gauge, prometheusContentType, Registry } from 'p
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { VERSION } from '../../values/version.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { type Due, MAX_COUNTED } from '../../webhooks/usher-health.js';
+import { MAX_COUNTED } from '../../webhooks/usher-health.js';
 import { Backlog, type QueueDepth } from './backlog.js';
 import type { CachedQuery } from './cached-query.js';
 
@@ -75,38 +75,39 @@ function addBacklogGauges(
       },
     });
   const isUp = (query: CachedQuery<unknown>) => async (): Promise<Samples> => [[{}, (await query.get()) ? 1 : 0]];
-  const ofDue = (valueOf: (due: Due) => number) => async (): Promise<Samples> => {
-    const answer = await due.get();
-    return answer ? [[{}, valueOf(answer)]] : [];
-  };
+  const of =
+    <T>(query: CachedQuery<T>, valueOf: (answer: T) => number) =>
+    async (): Promise<Samples> => {
+      const answer = await query.get();
+      return answer === null ? [] : [[{}, valueOf(answer)]];
+    };
   const ofQueues = (samplesOf: (queue: QueueDepth) => Samples) => async (): Promise<Samples> =>
     ((await queues.get()) ?? []).flatMap(samplesOf);
 
   add('usher_database_up', '1 if the database answered in time and can be written to, else 0.', [], isUp(due));
-  add('usher_clock_ahead_seconds', "How far this process's clock is ahead of the database's.", [], async () => {
-    const answer = await clock.get();
-    return answer ? [[{}, answer.clockAheadMs / 1_000]] : [];
-  });
+  add(
+    'usher_clock_ahead_seconds',
+    "How far this process's clock is ahead of the database's.",
+    [],
+    of(clock, ({ clockAheadMs }) => clockAheadMs / 1_000),
+  );
   add(
     'usher_secrets_readable',
     '1 if this process has the master keys of all client secrets, else 0.',
     [],
-    async () => {
-      const answer = await areSecretsReadable.get();
-      return answer === null ? [] : [[{}, answer ? 1 : 0]];
-    },
+    of(areSecretsReadable, Number),
   );
   add(
     'usher_webhooks_due',
     `Pending webhooks whose next attempt is due; ${MAX_COUNTED} means this many or more.`,
     [],
-    ofDue(({ count }) => count),
+    of(due, ({ count }) => count),
   );
   add(
     'usher_webhooks_oldest_due_age_seconds',
     'How long the oldest due webhook has been due; 0 if none is due.',
     [],
-    ofDue(({ oldestAgeMs }) => oldestAgeMs / 1_000),
+    of(due, ({ oldestAgeMs }) => oldestAgeMs / 1_000),
   );
   add('usher_queue_up', '1 if the queue answered in time and accepts jobs, else 0.', [], isUp(isQueueUp));
   add(
