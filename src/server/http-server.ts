@@ -89,7 +89,7 @@ export async function createHttpApplication(config: Config, logger: Logger) {
   addHooks(app, server, config, filter);
   mountConsole(app, server);
   if (isApi(config)) mountPortal(app, server);
-  mountDashboard(app, server, config);
+  mountDashboard(app, server);
   return { app, ops };
 }
 

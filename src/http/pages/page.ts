@@ -167,6 +167,8 @@ export const PageRoute = (): MethodDecorator =>
 export function wantsPage(request: HttpRequest) {
   const { routeOptions } = request as { routeOptions?: { config?: { page?: boolean } } };
   if (routeOptions?.config?.page) return true;
-  const { accept = '' } = request.headers;
-  return oauthRoute(request) === null && isAuthPath(pathOf(request.url)) && accept.includes('text/html');
+  return oauthRoute(request) === null && isAuthPath(pathOf(request.url)) && acceptsPage(request);
 }
+
+/** Whether a browser opens the address itself. */
+export const acceptsPage = ({ headers }: Pick<HttpRequest, 'headers'>) => (headers.accept ?? '').includes('text/html');

@@ -1,18 +1,21 @@
-import { InjectQueue } from '@nestjs/bullmq';
+import { getQueueToken, InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { KeyCheck } from '../../clients/keys/key-check.js';
 import { type ListedProcess, ProcessList } from '../../clients/keys/processes.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { clockOf } from '../../database/database-clock.js';
-import { notFound } from '../../http/problem.js';
+import { notFound, unavailable } from '../../http/problem.js';
+import { SANDBOX_QUEUE } from '../../orders/sandbox/sandbox.module.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../retention/purge.js';
 import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../webhooks/queue/retry-run.js';
 import { withTimeout } from '../../values/duration.js';
 import { UsherHealth } from '../../webhooks/usher-health.js';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { CachedQuery } from './cached-query.js';
 
 export interface Processes {
@@ -43,7 +46,7 @@ export class Backlog {
   readonly queries = {
     due: new CachedQuery(() => this.health.due()),
     clock: new CachedQuery(() => clockOf(this.dataSource)),
-    queues: new CachedQuery(() => Promise.all([this.deliveries, this.retryRuns, this.purges].map(depthOf))),
+    queues: new CachedQuery(() => Promise.all(this.all.map(depthOf))),
     isQueueUp: new CachedQuery(() => this.connections.probe().then(() => true)),
     areSecretsReadable: new CachedQuery(async () => (await this.keys.fault()) === null),
     processes: new CachedQuery(async () => ({
@@ -56,19 +59,28 @@ export class Backlog {
     private readonly health: UsherHealth,
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @InjectQueue(WEBHOOK_QUEUE) private readonly deliveries: Queue,
-    @InjectQueue(RETRY_RUN_QUEUE) private readonly retryRuns: Queue,
-    @InjectQueue(PURGE_QUEUE) private readonly purges: Queue,
     @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
     private readonly list: ProcessList,
     private readonly keys: KeyCheck,
+    private readonly modules: ModuleRef,
+    @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
-  /** Throws 404 if there is no queue with this name. */
+  /** All queues of this server. Only a sandbox completes orders by itself. */
+  get all(): Queue[] {
+    const names = [WEBHOOK_QUEUE, RETRY_RUN_QUEUE, PURGE_QUEUE];
+    if (this.config.environment === 'sandbox') names.push(SANDBOX_QUEUE);
+    return names.map((name) => this.modules.get<Queue>(getQueueToken(name), { strict: false }));
+  }
+
+  /** Throws 404 if there is no queue with this name, and 503 if it does not answer. */
   async resume(name: string, before: () => Promise<void>): Promise<void> {
-    const queue = [this.deliveries, this.retryRuns, this.purges].find((one) => one.name === name);
+    const queue = this.all.find((one) => one.name === name);
     if (!queue) throw notFound('there is no such queue');
     await before();
-    await queue.resume();
+    await queue.resume().catch(() => {
+      throw unavailable('the queue does not answer');
+    });
     await this.queries.queues.clear();
   }
 

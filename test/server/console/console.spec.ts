@@ -53,7 +53,8 @@ async function pressResend(id: string, headers: Record<string, string> = {}) {
 describe('/ops', () => {
   test('says at the top that a queue is paused, by whom, or limited', async () => {
     expect(await get('/ops')).not.toContain('Its jobs wait.');
-    await usher.request('PUT', '/ops/queues/api/queues/usher-webhook/pause', OPERATOR);
+    for (const queue of ['usher-webhook', 'usher-sandbox-operator'])
+      await usher.request('PUT', `/ops/queues/api/queues/${queue}/pause`, OPERATOR);
     await purges().setGlobalConcurrency(1);
     await purges().setGlobalRateLimit(2, 3_000);
     const text = await eventually('the page shows it', async () => {
@@ -71,14 +72,17 @@ describe('/ops', () => {
       ['webhook', 1, 0],
       ['retry-run', 0, 0],
       ['purge', 0, 1],
+      ['sandbox-operator', 1, 0],
     ] as const) {
       expect(body.text).toContain(`usher_queue_paused{queue="usher-${queue}"} ${paused}\n`);
       expect(body.text).toContain(`usher_queue_limited{queue="usher-${queue}"} ${limited}\n`);
     }
     for (const path of ['/ops', '/ops/health'])
       expect(await get(path)).toMatch(/action="\/ops\/resume-queue"[^]*?value="usher-webhook"/);
-    const { status, location } = await pages.post('/ops/resume-queue', { queue: 'usher-webhook' });
-    expect([status, location]).toEqual([303, '/ops?done=resume-queue']);
+    for (const queue of ['usher-webhook', 'usher-sandbox-operator']) {
+      const { status, location } = await pages.post('/ops/resume-queue', { queue });
+      expect([status, location]).toEqual([303, '/ops?done=resume-queue']);
+    }
     expect(await usher.queue.isPaused()).toBe(false);
     // At once, although the page remembers the state of the queues.
     expect(await get('/ops')).not.toContain('is paused');

@@ -3,6 +3,7 @@ import { createBackend } from '../../support/backend.js';
 import { freePort } from '../../support/ports.js';
 import { failedProcess } from '../../support/process.js';
 import { TestUsher } from '../../support/usher.js';
+import { ConsolePages } from '../console/console-pages.js';
 
 let url: string;
 let api: TestUsher;
@@ -18,6 +19,14 @@ test('an api that starts while Redis is down is ready, issues tokens and complet
   expect((await client.token()).status).toBe(200);
   const key = await client.completedOrder();
   expect(await api.webhook(key, 'PENDING')).toMatchObject({ attemptCount: 0 });
+});
+
+test('while Redis is down, the pages say so, and a queue is not resumed', async () => {
+  const pages = new ConsolePages(() => api);
+  for (const path of ['/ops', '/ops/health']) expect(await pages.get(path)).toContain('so its jobs are not known.');
+  const { status, text } = await pages.post('/ops/resume-queue', { queue: 'usher-webhook' });
+  expect(status).toBe(503);
+  expect(text).toContain('The queue does not answer');
 });
 
 test('a worker does not start while Redis is down', async () => {

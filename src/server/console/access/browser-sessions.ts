@@ -13,7 +13,7 @@ import type { Session } from '../../../database/browser-session.entity.js';
 import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
 import { LIVE_HEADER } from '../frame/frame.js';
-import { wantsPage } from '../frame/pages.js';
+import { acceptsPage } from '../../../http/pages/page.js';
 
 const MAX_REMEMBERED = 1_000;
 const REMEMBERED_MS = 60_000;
@@ -149,4 +149,4 @@ export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
 /** What a page does by itself, such as refreshing, does not extend the session. */
 const isUse = (request: FastifyRequest) =>
-  !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);
+  !SAFE_METHODS.includes(request.method) || (acceptsPage(request) && request.headers[LIVE_HEADER] === undefined);

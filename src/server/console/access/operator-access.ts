@@ -14,7 +14,7 @@ import { OperatorSessions, type SessionOwner } from '../../../operators/operator
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { OPS_HEADERS, OPS_SITE, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
-import { wantsPage } from '../frame/pages.js';
+import { acceptsPage } from '../../../http/pages/page.js';
 import { BrowserSessions, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also accepts METRICS_USER and METRICS_PASSWORD, which no other path accepts. */
@@ -123,7 +123,7 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
 
   /** A browser that opens a page is redirected to the sign-in; any other request is answered 401. */
   private async askToSignIn(request: FastifyRequest, reply: FastifyReply) {
-    if (SAFE_METHODS.includes(request.method) && wantsPage(request)) {
+    if (SAFE_METHODS.includes(request.method) && acceptsPage(request)) {
       void reply.redirect(`${SIGN_IN_PATH}?${new URLSearchParams({ return_to: request.url })}`, 303);
       return false;
     }

@@ -16,6 +16,7 @@ import { insertIfAbsent } from '../../../database/statements/statement.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
 import { html } from '../../../http/html.js';
 import { FORM_AGE_MS, type SentForms } from '../../../http/pages/form.js';
+import { acceptsPage } from '../../../http/pages/page.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
 import { addressOf, type Page, Visit } from '../../../http/pages/site.js';
 import { UsedForm } from '../../../operators/operator.entity.js';
@@ -56,7 +57,7 @@ export function mountSite(
       const { file } = page;
       if (file)
         scope.get(`${page.path}.csv`, (request, reply) =>
-          sendFile(page.path, file, new Visit(page, request, reply, forms), audit, reply),
+          sendFile(file, new Visit(page, request, reply, forms), audit, reply),
         );
       scope.get(
         page.path,
@@ -73,15 +74,9 @@ export function mountSite(
   });
 }
 
-async function sendFile(
-  path: string,
-  file: NonNullable<Page['file']>,
-  visit: Visit,
-  audit: AuditLog,
-  reply: FastifyReply,
-) {
+async function sendFile(file: NonNullable<Page['file']>, visit: Visit, audit: AuditLog, reply: FastifyReply) {
   const { filter, lines } = await file(visit);
-  const [list = ''] = path.split('/').slice(-1);
+  const { section: list } = visit;
   await audit.record({ action: 'list.exported', actor: visit.actor, detail: { ...filter, list } });
   return reply
     .header('Content-Type', 'text/csv; charset=utf-8')
@@ -95,13 +90,11 @@ export function sendError(site: Site, error: unknown, request: FastifyRequest, r
   if (problem.getStatus() >= 500) logServerError(request, error);
   void reply.headers({ ...OPS_HEADERS, ...problem.headers });
   // The guides are for integrators, so a refusal of the console does not link them.
-  if (!wantsPage(request)) return sendProblem(reply, problem, null);
+  if (!acceptsPage(request)) return sendProblem(reply, problem, null);
   const body = html`${notice('bad', sentence(problem.detail))}
     <p><a href="~">Back to the overview</a></p>`;
   sendFramed(site, request, reply, { title: problem.title, body, status: problem.getStatus() });
 }
-
-export const wantsPage = ({ headers }: FastifyRequest) => (headers.accept ?? '').includes('text/html');
 
 /** The forms that were sent, shared by all processes. */
 const sentForms = ({ manager }: DataSource): SentForms => ({

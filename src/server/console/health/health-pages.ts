@@ -106,11 +106,7 @@ function healthPage(state: HealthState, config: Config) {
         ${facts({
           Address: locations.database,
           ...stateFacts(database),
-          Migrations:
-            missing &&
-            (missing.length > 0
-              ? html`${statusBadge('missing', 'bad')} ${missing.join(', ')}`
-              : `${usherMigrations.length} of ${usherMigrations.length} done`),
+          Migrations: missing && `${usherMigrations.length - missing.length} of ${usherMigrations.length} done`,
           'Connections of this process': `at most ${config.databasePool}`,
           'Free disk space': freeDisk === null ? null : shownSize(freeDisk),
         })}
@@ -136,7 +132,7 @@ function healthPage(state: HealthState, config: Config) {
       </section>
     </div>
     <h2>Queues</h2>
-    ${queues ? queueTable(queues, isQueueUp) : emptyState('The queue does not answer, so its jobs are not known.')}
+    ${queueTable(queues, isQueueUp)}
     <h2>Processes</h2>
     ${processTable(state)}
     <details>
@@ -191,7 +187,9 @@ const MAX_CLOCK_MS = 5_000;
 const MIN_FREE_DISK = 1_000_000_000;
 
 function faultsOf(state: HealthState) {
-  const { database, clock, freeDisk, ownId } = state;
+  const { database, queue, due, isQueueUp, clock, freeDisk, ownId } = state;
+  // What is cached may be older than the last answer of a server.
+  const known = { ...state, due: database?.answer ? due : null, isQueueUp: queue?.answer ? isQueueUp : null };
   const processes = state.processes?.processes ?? [];
   const alive = processes.filter(({ isAlive }) => isAlive);
   const silent = processes.filter(({ isAlive }) => !isAlive);
@@ -204,7 +202,7 @@ function faultsOf(state: HealthState) {
     ({ clockAheadMs }) => Math.abs(clockAheadMs) > MAX_CLOCK_MS,
   );
   return [
-    ...problemsOf(state),
+    ...problemsOf(known),
     missing.length > 0 &&
       bad(html`Migrations are missing: ${missing.join(', ')}.`, html`Run <code>usher migrate</code>.`),
     freeDisk !== null &&

@@ -125,7 +125,7 @@ function overview(visit: Visit, state: Overview) {
       </section>
       <section>
         <h2>Queues</h2>
-        ${queues && queueTable(queues, isQueueUp)}
+        ${queueTable(queues, isQueueUp)}
       </section>
     </div>`;
 }

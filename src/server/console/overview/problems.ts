@@ -9,7 +9,7 @@ import type { Answers } from '../../health/cached-query.js';
 import { shownMs } from '../figures/figures.js';
 import { hiddenField } from '../../../http/pages/fields.js';
 import { postForm } from '../../../http/pages/form.js';
-import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
+import { emptyState, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import { kindAndId } from '../audit/audit-search.js';
 import { clientLink, receiverLink } from '../frame/links.js';
 import { isAlarming, type NamedClient, type OverviewAnswers } from './overview-data.js';
@@ -114,7 +114,8 @@ function lateDeliveries({ count, oldestAgeMs }: Due) {
   );
 }
 
-export function queueTable(queues: ShownQueue[], isQueueUp: boolean | null) {
+export function queueTable(queues: ShownQueue[] | null, isQueueUp: boolean | null) {
+  if (queues === null) return emptyState('The queue does not answer, so its jobs are not known.');
   const states = Object.keys(queues[0]?.jobs ?? {});
   return table(
     {

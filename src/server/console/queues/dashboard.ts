@@ -1,9 +1,7 @@
 import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
-import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
-import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditAction } from '../../../audit/audit-event.entity.js';
 import { AuditLog } from '../../../audit/audit.module.js';
@@ -12,15 +10,11 @@ import { actorOf } from '../../../http/exchange.js';
 import { html } from '../../../http/html.js';
 import { viewerOf } from '../../../http/pages/form.js';
 import { forbidden } from '../../../http/problem.js';
-import { SANDBOX_QUEUE } from '../../../orders/sandbox/sandbox.module.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
-import { PURGE_QUEUE } from '../../../retention/purge.js';
-import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
-import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
-import type { Config } from '../../settings/settings.js';
+import { Backlog } from '../../health/backlog.js';
 import { SAFE_METHODS } from '../access/browser-sessions.js';
 import { OPS_SITE, OPS_HEADERS, sendFramed } from '../frame/frame.js';
-import { wantsPage } from '../frame/pages.js';
+import { acceptsPage } from '../../../http/pages/page.js';
 import { notice } from '../../../http/pages/parts.js';
 
 const DASHBOARD_PATH = '/ops/queues';
@@ -31,14 +25,13 @@ const DASHBOARD_POLICY =
   "form-action 'self'; frame-ancestors 'self'";
 
 /** Bull Board for all queues. Its own login option protects only the page, so operator-access.ts checks every request. */
-export function mountDashboard(app: INestApplicationContext, server: FastifyInstance, { environment }: Config) {
+export function mountDashboard(app: INestApplicationContext, server: FastifyInstance) {
   const adapter = new FastifyAdapter();
   adapter.setBasePath(DASHBOARD_PATH);
   const { redis } = app.get<QueueConnections>(QUEUE_CONNECTIONS);
-  const queues = [WEBHOOK_QUEUE, RETRY_RUN_QUEUE, PURGE_QUEUE];
-  if (environment === 'sandbox') queues.push(SANDBOX_QUEUE);
+  const queues = app.get(Backlog).all;
   createBullBoard({
-    queues: queues.map((name) => new BullMQAdapter(app.get<Queue>(getQueueToken(name)))),
+    queues: queues.map((queue) => new BullMQAdapter(queue)),
     serverAdapter: adapter,
     options: {
       uiConfig: {
@@ -50,7 +43,11 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
     },
   });
   server.register((scope, _, done) => {
-    guardDashboard(scope, app.get(AuditLog), queues);
+    guardDashboard(
+      scope,
+      app.get(AuditLog),
+      queues.map(({ name }) => name),
+    );
     scope.addHook('onSend', async (request, reply, payload) => {
       if (isOutside(request)) return payload;
       // @fastify/static has set other headers for its files.
@@ -69,7 +66,7 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
 
 /** Whether a browser opens a page of Bull Board outside the console. It then gets the console's page, which embeds it. */
 const isOutside = (request: FastifyRequest) =>
-  wantsPage(request) &&
+  acceptsPage(request) &&
   !/[?&]board\b|\/(api|static)\//.test(request.url) &&
   request.headers['sec-fetch-dest'] !== 'iframe';
 
