@@ -16,10 +16,10 @@ function attemptsOf(points: Point[]) {
   const top = unit * ([1, 2, 5].find((factor) => factor * unit >= largest) ?? 10);
   const y = (value: number) => yOf(value / top);
   const width = WIDTH / points.length;
-  const { attempts, failures, successRate } = figuresOfPoints(points);
+  const { attempts, failures } = figuresOfPoints(points);
   return {
     name: 'Attempts',
-    summary: `${attempts} attempts, ${failures} failed (${ratio(successRate && 1 - successRate)}).`,
+    summary: `${attempts} attempts, ${failures} failed (${ratio(attempts === 0 ? null : failures / attempts)}).`,
     legend: { good: 'succeeded', bad: 'failed' },
     unit: 'attempts',
     ticks: [0, top / 2, top].filter(Number.isInteger),

@@ -44,7 +44,7 @@ test('no failure of the last 7 days is missing in the number, the chart, the lis
   await lose(client, 'before', now - 7 * DAY_MS - 7 * 60 * MINUTE_MS);
   await lose(client, 'long-before', now - 8 * DAY_MS);
   const text = await pages.counted('/ops?range=7d', /<dt>Ended FAILED<\/dt>\s*<dd[^>]*>\s*<a[^]*aria-label="Attempts/);
-  expect(text).toContain('2 attempts, 2 failed');
+  expect(text).toContain('2 attempts, 2 failed (100 %)');
   const [, href = '', number] = /<dt>Ended FAILED<\/dt>\s*<dd[^>]*>\s*<a href="([^"]*)"\s*>(\d+)/.exec(text) ?? [];
   expect(number).toBe('2');
   expect(text.match(/<text [^>]*text-anchor="middle">\s*\d\d-\d\d \d\dh/g)).toHaveLength(2);
