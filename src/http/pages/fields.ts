@@ -164,10 +164,11 @@ export function filterForm<Values>(
 ) {
   const shown = (Object.keys(fields) as (keyof Values & string)[]).map((name) => {
     const { label, options, list, isForOperators } = fields[name];
-    if (label === null || (isForOperators && clientId !== null))
+    // A hidden field is shown with its fault, so that it can be corrected.
+    if (!faults[name] && (label === null || (isForOperators && clientId !== null)))
       return given[name] !== '' && hiddenField(name, given[name]);
     const choices = options && { '': 'any', ...options };
-    return inputField({ name, label, value: given[name], fault: faults[name], options: choices, list });
+    return inputField({ name, label: label ?? name, value: given[name], fault: faults[name], options: choices, list });
   });
   if (shown.length === 0) return html``;
   return html`<form class="filter" method="get" action="${path}">

@@ -55,7 +55,7 @@
       const shift = at.getTimezoneOffset() * 60_000;
       const offset = new Date(Math.abs(shift)).toISOString().slice(11, 16);
       if (shift === shift)
-        formData.set(name, new Date(at - shift).toISOString().slice(0, 19) + (shift > 0 ? '-' : '+') + offset);
+        formData.set(name, `${value.length > 10 ? value : `${value} 00:00`}${shift > 0 ? '-' : '+'}${offset}`);
     }
   });
 

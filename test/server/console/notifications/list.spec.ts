@@ -120,7 +120,9 @@ test('a filter with a fault is 400, with the fault at its field and all values k
   );
   // Longer ago than 1970.
   await pages.get('/ops/notifications?status=FAILED&since=999999999d');
-  for (const odd of ['status=constructor', 'reason=__proto__']) await pages.get(`/ops/notifications?${odd}`, 400);
+  for (const odd of ['status=constructor', 'reason=__proto__'])
+    expect(await pages.get(`/ops/notifications?${odd}`, 400)).toContain('Choose one from the list.');
+  expect(await pages.get('/ops/notifications?resend=other', 400)).toContain('There is no such request.');
 });
 
 test('the list asks which client is meant if several have the name', async () => {
