@@ -3,7 +3,6 @@ import os from 'node:os';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { ProcessList } from '../../../../src/clients/keys/processes.js';
 import { ServiceProcess } from '../../../../src/database/service-process.entity.js';
-import { type Config, SERVER_CONFIG } from '../../../../src/server/settings/settings.js';
 import { VERSION } from '../../../../src/values/version.js';
 import { BACKEND } from '../../../support/backend.js';
 import { eventually } from '../../../support/eventually.js';
@@ -27,16 +26,6 @@ const fact = (text: string, name: string): string =>
     .exec(text)?.[1]
     ?.replace(/<[^>]*>/g, '')
     .trim() ?? `no ${name}`;
-
-test('while the database does not answer, no fault is not claimed because of an earlier answer', async () => {
-  await pages.get('/ops');
-  const { databasePool } = usher.running.app.get<Config>(SERVER_CONFIG);
-  const taken = Array.from({ length: databasePool }, () => usher.dataSource.createQueryRunner());
-  await Promise.all(taken.map((runner) => runner.connect()));
-  const text = await pages.get('/ops/health').finally(() => Promise.all(taken.map((runner) => runner.release())));
-  expect(text).toMatch(/<h2>Database<\/h2>[^]*?<span class="badge bad">down<\/span> no answer in 1500 ms/);
-  expect(text).toContain('The database does not answer, or it refuses to write.');
-});
 
 test('shows versions, migrations, queues, this process and its settings, without a secret', async () => {
   const text = await eventually('a worker is known', async () => {
