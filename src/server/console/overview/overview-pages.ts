@@ -137,7 +137,8 @@ function verdict(state: Overview, isNew: boolean) {
   const failing = clients.filter(({ alarming }) => alarming.length > 0).length;
   const lost = clients.reduce((sum, client) => sum + client.lost, 0);
   const isCapped = clients.some((client) => client.isCapped);
-  const who = failing === 0 ? 'No client fails' : `${failing} of ${clientCount ?? failing} clients fail`;
+  const fail = failing === 1 ? 'fails' : 'fail';
+  const who = failing === 0 ? 'No client fails' : `${failing} of ${clientCount ?? failing} clients ${fail}`;
   const what =
     lost === 0 && !isCapped
       ? 'no notification lost'

@@ -114,7 +114,7 @@ test('the overview says what is wrong with Usher, and for each failing receiver 
   const text = await overviewWith(/cert\.example[^]*odd\.example/);
   const late = await overviewWith(/Notifications are late/);
   const order = [
-    'clients fail; no notification lost',
+    'clients fails; no notification lost',
     'No worker runs',
     'Notifications are late: the oldest of 1',
     'cert.example',
@@ -124,7 +124,7 @@ test('the overview says what is wrong with Usher, and for each failing receiver 
   expect(places).toEqual([...places].sort((one, other) => one - other));
   expect(places).not.toContain(-1);
   expect(late).toContain('USHER_ROLE=worker');
-  expect(text).toMatch(/1 of \d+ clients fail; no notification lost/);
+  expect(text).toMatch(/1 of \d+ clients fails; no notification lost/);
   expect(text).toMatch(/href="\/ops\/receivers\/cert\.example">cert\.example<\/a>\s+has failed since/);
   expect(text).toMatch(/has failed since\s+<time [^>]*><span>[^<]+ UTC<\/span> <span>· 3 h ago<\/span\s*><\/time\s*>/);
   expect(text).toContain('The certificate of the receiver has expired. Renew the certificate');
