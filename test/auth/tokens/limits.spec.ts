@@ -23,6 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
+/** It has the form of a refresh token. */
+const UNKNOWN = `usher_sandbox_refresh_${'A'.repeat(43)}`;
 const VALID_REQUEST = encoded('json', { grant_type: 'client_credentials' });
 const from = (address: string) => ({ 'x-forwarded-for': `203.0.113.99, ${address}` });
 const sendWrongSecret = (client: TestClient, address: string, path = '/auth/token'): Promise<Answer> =>
@@ -131,6 +133,12 @@ test('issued and refreshed tokens share one limit, and each client has its own',
   expectSlowDown(await client.refresh(body.refresh_token));
   expectSlowDown(await client.token());
   expect((await other.token()).status).toBe(200);
+});
+
+test('a request with an unknown refresh token counts once', async () => {
+  const client = await usher.client();
+  for (let n = 0; n < LIMIT; n += 1) expectOAuthError(await client.refresh(UNKNOWN), 400, 'invalid_grant');
+  expectSlowDown(await client.refresh(UNKNOWN));
 });
 
 describe('without TRUST_PROXY', () => {

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { ClientChanged } from '../../../clients/secrets/client-secrets.js';
+import { ClientChanged, ClientSecrets } from '../../../clients/secrets/client-secrets.js';
 import { Batcher } from '../../../database/statements/batcher.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { DatabaseClock } from '../../../database/database-clock.js';
@@ -37,6 +37,7 @@ export class TokenStore {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
     private readonly clock: DatabaseClock,
+    private readonly secrets: ClientSecrets,
   ) {
     this.statements = new TokenStatements(dataSource, options);
   }
@@ -49,11 +50,11 @@ export class TokenStore {
   /**
    * Adds an access token to the grant of a refresh token, whose expiry slides. Returns the grant's id; null if the refresh
    * token is unknown, expired or revoked, or another client's.
-   * @throws ClientChanged in place of null if the client is remembered: it, and not the token, may be invalid
+   * @throws ClientChanged in place of null if the client, and not the token, may be invalid
    */
   async refresh(refresh: Refresh): Promise<string | null> {
     const grant = await this.refreshes.run(refresh);
-    if (grant === null && refresh.rememberedSecret !== null) throw new ClientChanged();
+    if (grant === null && !(await this.secrets.isStillValid(refresh))) throw new ClientChanged();
     return grant;
   }
 
