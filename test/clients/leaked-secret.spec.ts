@@ -1,10 +1,11 @@
+import { request as httpRequest } from 'node:http';
 import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { TokenService } from '../../src/auth/tokens/token.service.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, usherJson } from '../support/process.js';
 import { type Arrival, TestReceiver } from '../support/receiver.js';
-import { statementsOf } from '../support/statements.js';
+import { statementsFromNowOn, statementsOf } from '../support/statements.js';
 import { TestClient, TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;
@@ -140,6 +141,25 @@ describe('client rotate-secret --leaked', () => {
     });
     expect((await renewed.token()).status).toBe(200);
     expect([await isAccepted(tokens.access), (await renewed.refresh(tokens.refresh)).status]).toEqual([true, 200]);
+  });
+
+  test('a secret that leaks while the body of its request arrives gets no token', async () => {
+    const client = await usher.client();
+    const { logger } = usher.dataSource;
+    const statements = statementsFromNowOn(usher.dataSource);
+    const headers = { authorization: client.basic, 'content-type': 'application/json' };
+    const request = httpRequest(`${usher.running.url}/auth/token`, { method: 'POST', headers });
+    const answer = new Promise<number | undefined>((resolve) =>
+      request.once('response', (response) => resolve(response.resume().statusCode)),
+    );
+    request.flushHeaders();
+    await eventually('the client is authenticated', () =>
+      statements.some((sql) => sql.includes('usher_client_secret')),
+    );
+    usher.dataSource.logger = logger;
+    await rotate(client, '--leaked');
+    request.end('{"grant_type":"client_credentials"}');
+    expect(await answer).toBe(401);
   });
 
   test('it signs for an hour more, beside the new one, and the account says so', async () => {

@@ -62,6 +62,7 @@ export interface OAuthRequest extends HttpRequest {
   user?: Client | null;
   /** The id of the client's secret; null with the internal credential. */
   secretId?: string | null;
+  /** The id of the secret, to be checked again, because the body arrives after the authentication. Null: checked just now. */
   rememberedSecret?: string | null;
   /** The client id of a failed authentication, if a client with this id exists. */
   claimedClient?: string;
@@ -135,7 +136,7 @@ export class ClientAuthentication {
     if (caller === null) throw await this.failed(request, claimedId, limitKey(group), credentials);
     request.user = caller.client;
     request.secretId = caller.secretId;
-    request.rememberedSecret = caller.rememberedSecret;
+    request.rememberedSecret = isFresh ? null : caller.secretId;
   }
 
   /** The answer is the same whether the client id exists or not. */
@@ -179,9 +180,12 @@ export class ClientAuthentication {
 }
 
 /** Who is authenticated; `client` is null for the internal credential. */
-type Caller = Pick<OAuthRequest, 'secretId' | 'rememberedSecret'> & { client: Client | null };
+interface Caller {
+  client: Client | null;
+  secretId: string | null;
+}
 
-const INTERNAL: Caller = { client: null, secretId: null, rememberedSecret: null };
+const INTERNAL: Caller = { client: null, secretId: null };
 
 export const invalidClient = (
   { headers }: Pick<OAuthRequest, 'headers'>,

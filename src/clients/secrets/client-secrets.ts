@@ -16,25 +16,17 @@ export interface AuthenticatedClient {
   client: Client;
   /** Of the secret that was presented. */
   secretId: string;
-  /**
-   * The id of the secret if client and secret come from the cache. A token is then issued only if both are still valid; else
-   * {@link ClientChanged} is thrown.
-   */
-  rememberedSecret: string | null;
 }
 
 /** The authenticated client of a request. */
 export interface Requester {
   clientId: string;
   generation: number;
-  /** Set if client and secret come from the cache: then the statement checks that both are still valid. */
+  /** The id of its secret: the statement checks that both are still valid. Null: the client was authenticated just now. */
   rememberedSecret: string | null;
 }
 
-/**
- * Either the cached client or its secret is no longer valid, or what it presented is unknown. Authenticate the client by the
- * database and repeat the work, which then tells one from the other.
- */
+/** The remembered client or its secret is no longer valid. Authenticate the client by the database and repeat the work. */
 export class ClientChanged extends Error {}
 
 /** As JSON, because both may contain any character. No key is needed: the digest is never stored, and this memory has the keys too. */
@@ -67,7 +59,7 @@ export class ClientSecrets {
   /**
    * The client of the first credentials that are valid. Null for an unknown or disabled client or a wrong secret. The caller
    * cannot distinguish these cases by timing: an id and a secret that have not been accepted within the last seconds are
-   * looked up in the database. With `isFresh` all are, so that the result has no `rememberedSecret`.
+   * looked up in the database. With `isFresh` all are.
    */
   async authenticate(
     credentials: { id: string; secret: string }[],
@@ -86,7 +78,7 @@ export class ClientSecrets {
       if (client.id === clientId) this.remembered.delete(key);
   }
 
-  /** Whether a cached client and its secret are still valid. A client that was read just now is. */
+  /** Whether a remembered client and its secret are still valid. A client that was authenticated just now is. */
   async isStillValid(
     { clientId, generation, rememberedSecret }: Requester,
     manager = this.dataSource.manager,
@@ -119,8 +111,8 @@ export class ClientSecrets {
     // The time counts from the start of the query.
     const ttl = Math.floor(TTL_MS - (performance.now() - readAt));
     const found = { client: Object.freeze(client), secretId: match.id };
-    if (ttl >= 1) this.remembered.set(key, { ...found, rememberedSecret: match.id }, { ttl });
-    return { ...found, rememberedSecret: null };
+    if (ttl >= 1) this.remembered.set(key, found, { ttl });
+    return found;
   }
 
   /** Keyed by client id. A client without a valid secret is omitted. */

@@ -8,7 +8,7 @@ import { AccessToken, EXPIRY_MARGIN_MS, Grant } from '../grant.entity.js';
 
 type Columns<Name extends string> = Record<Name, 'text' | 'int'>;
 
-/** The client of the request. `rememberedSecret` is empty unless the client comes from the cache and has to be checked. */
+/** The client of the request. `rememberedSecret` is empty if the client was authenticated just now. */
 const REQUESTER = { clientId: 'text', generation: 'int', rememberedSecret: 'text' } as const;
 const GRANT = { id: 'text', refreshDigest: 'text', accessDigest: 'text', ...REQUESTER } as const;
 const PRESENTED = { position: 'int', refreshDigest: 'text', clientId: 'text', generation: 'int' } as const;
