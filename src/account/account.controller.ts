@@ -10,6 +10,7 @@ import {
   Post,
   Put,
   Req,
+  Res,
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
@@ -64,7 +65,10 @@ const NoFields = z.strictObject({});
 @UseFilters(ProblemFilter)
 @UseGuards(AccountGuard, KNOWN_QUERY)
 export class AccountController {
-  constructor(private readonly account: ClientAccount) {}
+  constructor(
+    private readonly account: ClientAccount,
+    private readonly clients: ClientAuthentication,
+  ) {}
 
   @Get()
   show(@CurrentClient() client: Client): Promise<AccountView> {
@@ -76,8 +80,11 @@ export class AccountController {
     @CurrentClient() client: Client,
     @Body() body: unknown,
     @RequestActor() actor: Actor,
+    @Req() request: OAuthRequest,
+    @Res({ passthrough: true }) response: HttpResponse,
   ): Promise<ChangedNotifyUrl> {
-    return this.account.setNotifyUrl(client, body, actor);
+    const checkAgain = () => this.clients.authenticateElsewhere(request, response, true);
+    return this.account.setNotifyUrl(client, body, actor, checkAgain);
   }
 
   @Post('secret/rotate')

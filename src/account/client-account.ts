@@ -72,14 +72,21 @@ export class ClientAccount {
   /**
    * `input` is a `NewNotifyUrl`. Sends a signed sample to it, and changes the URL only if the answer is 2xx. Pending
    * notifications still go to the URL that they were made with. 400 for a URL that is not allowed, 422 if the sample
-   * was not accepted, 429 above the limit of samples.
+   * was not accepted, 429 above the limit of samples. `checkAgain` throws if the caller may not change the client any more: a
+   * receiver may take 30 s to answer.
    */
-  async setNotifyUrl(client: Pick<Client, 'id'>, input: unknown, actor?: Actor): Promise<ChangedNotifyUrl> {
+  async setNotifyUrl(
+    client: Pick<Client, 'id'>,
+    input: unknown,
+    actor?: Actor,
+    checkAgain?: () => Promise<void>,
+  ): Promise<ChangedNotifyUrl> {
     const { notifyUrl } = validated(NewNotifyUrl, input, 'body', (given) =>
       this.clients.notifyUrlErrors(given.notifyUrl),
     );
     const test = await this.tests.sendTo(client, notifyUrl);
     if (test.outcome !== 'delivered') throw sampleRefused(test);
+    await checkAgain?.();
     await this.clients.setNotifyUrl(client.id, notifyUrl, actor);
     return { notifyUrl, test };
   }
@@ -95,7 +102,7 @@ export class ClientAccount {
   /**
    * Issues a new secret; the old one stays valid for the `overlap` of `input`, 24 hours by default. The same `idempotencyKey` gets the same answer again while
    * both are valid, so that a lost response locks nobody out. 409 while another rotation is in progress. `secretId`: of the
-   * secret in the request, see {@link countChange}.
+   * secret in the request; 401 if it is no longer valid. See {@link countChange}.
    */
   async rotateSecret(
     clientId: string,
@@ -109,6 +116,7 @@ export class ClientAccount {
     this.countChange(clientId, secretId);
     const { secret, oldValidUntil } = await this.rotation.rotate(clientId, overlap, {
       repeatKey: idempotencyKey,
+      secretId,
       actor,
     });
     return { id: clientId, secret, oldSecretValidUntil: time(oldValidUntil) };

@@ -4,7 +4,9 @@ import { type DataSource, type EntityManager, IsNull, LessThanOrEqual, MoreThan,
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { conflict, type Problem } from '../../http/problem.js';
+import { INVALID_CREDENTIALS } from '../../http/basic-credentials.js';
+import { BASIC_CHALLENGE } from '../../http/error-response.js';
+import { conflict, type Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { newId } from '../../values/identifier.js';
@@ -13,6 +15,7 @@ import { newSecret } from '../client-credentials.js';
 import { Client, ClientSecret, LEAKED, NEXT_GENERATION } from '../client.entity.js';
 import { getClient } from '../clients.service.js';
 import { addNotice, endPortalAccess } from '../portal.entity.js';
+import { ClientSecrets } from './client-secrets.js';
 import { Vault } from './vault.js';
 
 interface RotatedSecret {
@@ -30,6 +33,8 @@ interface RotateOptions {
   repeatKey?: string | undefined;
   /** The digest of the portal session that stays open after a leak. All others end. */
   keptSession?: string | undefined;
+  /** The secret that authenticated the request: 401 if it does so no longer. Null: the caller has no secret. */
+  secretId?: string | null;
   /** For the audit. */
   actor?: Actor | undefined;
 }
@@ -40,6 +45,7 @@ export class SecretRotation {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly vault: Vault,
+    private readonly secrets: ClientSecrets,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
@@ -51,11 +57,14 @@ export class SecretRotation {
   async rotate(
     clientId: string,
     overlapMs: number,
-    { revokeTokens = false, hasLeaked = false, repeatKey, keptSession, actor }: RotateOptions = {},
+    { revokeTokens = false, hasLeaked = false, repeatKey, keptSession, secretId = null, actor }: RotateOptions = {},
   ): Promise<RotatedSecret> {
     const rotationKey = repeatKey === undefined ? null : hash('sha256', repeatKey, 'base64url');
     return inTransaction(this.dataSource, async (manager) => {
       const { client, now, overlapEnd } = await lockClient(manager, clientId);
+      const requester = { clientId, generation: client.tokenGeneration, rememberedSecret: secretId };
+      if (!(await this.secrets.isStillValid(requester, manager)))
+        throw unauthorized(INVALID_CREDENTIALS, BASIC_CHALLENGE);
       const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, overlapEnd));
       if (answered) return answered;
       if (overlapEnd !== null) throw rotationInProgress(clientId, overlapEnd);

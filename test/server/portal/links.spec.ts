@@ -5,6 +5,7 @@ import { type NewPortalLink, PortalLinks } from '../../../src/portal/portal.js';
 import { Client } from '../../../src/clients/client.entity.js';
 import { PortalLink } from '../../../src/clients/portal.entity.js';
 import { OperatorBrowser } from '../../support/operator-browser.js';
+import { TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
@@ -186,5 +187,15 @@ describe('a link to the portal', () => {
     expect((await newBrowser().post(url, {}, { headers: foreign })).status).toBe(403);
     expect((await newBrowser().post(url, {}, { page: null })).status).toBe(403);
     await opened(url);
+  });
+
+  test('that is withdrawn while a receiver answers changes no Notify URL', async () => {
+    const browser = await opened(await linkOf(client.id, { mayChange: true }));
+    const receiver = await TestReceiver.start();
+    receiver.behaviour = (response) => void withdraw().then(() => response.end());
+    const form = { notifyUrl: receiver.url };
+    expect((await browser.post('/portal/settings/notify-url', form, { page: '/portal/settings' })).status).toBe(403);
+    expect((await usher.clients.get(client.id)).notifyUrl).toBe('http://127.0.0.1:4000/notify');
+    receiver.close();
   });
 });

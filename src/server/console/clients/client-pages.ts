@@ -6,12 +6,12 @@ import { ClientsService } from '../../../clients/clients.service.js';
 import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
 import type { Html } from '../../../http/html.js';
 import { checkField, type Texts } from '../../../http/pages/fields.js';
-import { unprocessable } from '../../../http/problem.js';
+import { forbidden, unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { digestToken } from '../../../auth/tokens/token.js';
-import { PORTAL_PATH, PortalLinks } from '../../../portal/portal.js';
+import { PORTAL_PATH, PortalLinks, PortalSessions } from '../../../portal/portal.js';
 import { Certifications } from '../../../webhooks/certification/certification.module.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
@@ -32,10 +32,11 @@ export const clientPages = pagesWith(
     TestNotifications,
     DeliveryPauses,
     PortalLinks,
+    PortalSessions,
     Certifications,
     AuditLog,
   ],
-  (list, account, clients, applications, rotation, tests, pauses, links, certifications, audit, base) => {
+  (list, account, clients, applications, rotation, tests, pauses, links, sessions, certifications, audit, base) => {
     const reader = clientDetails(account, list, audit, base);
 
     /** The actions that a client has in its portal too. */
@@ -52,10 +53,11 @@ export const clientPages = pagesWith(
           ...(isOperator ? [checkField('isTested', TESTED, true)] : []),
         ],
         done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
-        run: async ({ notifyUrl = '', isTested }, { id, actor }) => {
+        run: async ({ notifyUrl = '', isTested }, visit) => {
+          const { id, actor } = visit;
           const url = notifyUrl.trim();
           if (isOperator && isTested !== 'yes') await clients.setNotifyUrl(id, url, actor);
-          else await account.setNotifyUrl(await clients.get(id), { notifyUrl: url }, actor);
+          else await account.setNotifyUrl(await clients.get(id), { notifyUrl: url }, actor, () => checkSession(visit));
         },
       },
       test: {
@@ -109,6 +111,12 @@ export const clientPages = pagesWith(
         run: (_, visit) => rotation.finish(counted(visit), visit.actor),
       },
     });
+
+    /** Throws 403 if the session of a portal has ended. */
+    async function checkSession({ clientId, viewer }: Visit) {
+      if (clientId === null || (await sessions.find(viewer?.session ?? '', false))) return;
+      throw forbidden('you are no longer signed in, so nothing was changed');
+    }
 
     /** The id of the client, for a change that clients may not make without limit. */
     function counted(visit: Visit) {
