@@ -5,6 +5,7 @@ import { getDataSourceToken } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { Authorization } from '../../src/clients/authorization.entity.js';
+import { ConnectedApplications } from '../../src/auth/authorize/connected-applications.js';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { digestToken } from '../../src/auth/tokens/token.js';
 import { MemberSession } from '../../src/members/member.entity.js';
@@ -97,13 +98,13 @@ test('two concurrent purges share the work, and the next one deletes the rows th
   expect([total('grants'), total('accessTokens')]).toEqual([2_000, 2_000]);
 });
 
-test('an access token stays valid after its grant expired with the refresh token', async () => {
+test('a grant stays after its refresh token expired, and its access tokens are valid', async () => {
   const { body } = await client.token();
   const refreshed = String((await client.refresh(body.refresh_token)).body.access_token);
   const first = { accessDigest: digestToken(String(body.access_token)) };
   await dataSource.manager.update(Grant, first, { expiresAt: 1 });
   expect(await usherJson(usher.settings, ['purge'])).toEqual({
-    grants: 1,
+    grants: 0,
     access_tokens: 0,
     authorizations: 0,
     member_sessions: 0,
@@ -127,6 +128,19 @@ test('an access token stays valid after its grant expired with the refresh token
     expect((await usher.request('GET', '/movie-orders/none', headers)).status).toBe(404);
   }
   expect((await client.refresh(body.refresh_token)).body.error).toBe('invalid_grant');
+});
+
+test('the access tokens of a resource owner end with the consent, also after the refresh token expired', async () => {
+  for (const isRefreshed of [false, true]) {
+    const { body } = await client.token();
+    const last = isRefreshed ? (await client.refresh(body.refresh_token)).body : body;
+    const ended = { ownerId: 'owner', expiresAt: 1, ...(isRefreshed && { accessExpiresAt: 1 }) };
+    await dataSource.manager.update(Grant, { refreshDigest: digestToken(String(body.refresh_token)) }, ended);
+    await usher.running.app.get(Purge, { strict: false }).run();
+    await usher.running.app.get(ConnectedApplications, { strict: false }).withdraw('owner', client.id);
+    const headers = { authorization: `Bearer ${String(last.access_token)}` };
+    expect((await usher.request('GET', '/movie-orders/none', headers)).status).toBe(401);
+  }
 });
 
 test('the figures of deliveries are deleted after 31 days', async () => {

@@ -98,7 +98,7 @@ async function revokeAccessToken(manager: EntityManager, digest: string, clientI
   const first = await manager.findOneBy(Grant, { accessDigest: digest, clientId });
   const grantId = first?.id ?? (await manager.findOneBy(AccessToken, { digest, clientId }))?.grantId;
   if (grantId === undefined) return [];
-  // In both tables, because the purge may have moved a grant's first token since then.
+  // In both tables, because the purge of version 0.2.0 moves a grant's first token when it deletes the grant.
   await manager.update(Grant, { accessDigest: digest }, { accessDigest: null });
   await manager.delete(AccessToken, { digest });
   return [grantId];
