@@ -111,7 +111,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'invented client ids of one address are not limited',
     file: 'src/auth/client-authentication/client-authentication.ts',
-    from: 'const wait = this.failuresOfAddress.count(group);',
+    from: "const wait = this.failuresOfAddress.count(limitKey(addressGroup(request.ip ?? '')));",
     to: 'const wait = 0;',
     caughtBy: 'test/auth/tokens/limits.spec.ts',
   },

@@ -18,7 +18,7 @@ import { problemOf } from '../../http/error-response.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { checkMediaType, NO_STORE, OAUTH_ROUTE, type OAuthRouteOptions } from '../../http/oauth-route.js';
 import { type FailureLimit, TOO_MANY_FAILURES } from '../../limits/failure-limit.js';
-import { type Limiter, type LimitKey, limitKey } from '../../limits/limiter.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
@@ -126,36 +126,30 @@ export class ClientAuthentication {
     checkSingleHeaders(request);
     const credentials = parseBasicHeader(request.headers.authorization);
     const claimedId = credentials.at(-1)?.id;
-    const group = addressGroup(request.ip ?? '');
-    if (claimedId === undefined) throw this.refused(request, limitKey(group), credentials);
+    if (claimedId === undefined) throw this.refused(request, credentials);
     const check = async (): Promise<Caller | null> =>
       internal && hasCredentials(credentials, this.options.internal)
         ? INTERNAL
         : this.secrets.authenticate(credentials, isFresh);
-    const caller = await this.failuresOfClient.run(`${group} ${claimedId}`, check, slowDown);
-    if (caller === null) throw await this.failed(request, claimedId, limitKey(group), credentials);
+    const caller = await this.failuresOfClient.run(`${addressGroup(request.ip ?? '')} ${claimedId}`, check, slowDown);
+    if (caller === null) throw await this.failed(request, claimedId, credentials);
     request.user = caller.client;
     request.secretId = caller.secretId;
     request.rememberedSecret = isFresh ? null : caller.secretId;
   }
 
   /** The answer is the same whether the client id exists or not. */
-  private async failed(
-    request: OAuthRequest,
-    claimedId: string,
-    group: LimitKey,
-    credentials: BasicCredentials[],
-  ): Promise<OAuthError> {
+  private async failed(request: OAuthRequest, claimedId: string, credentials: BasicCredentials[]): Promise<OAuthError> {
     // Only an existing client id goes into the log: any other text may be a secret typed into the wrong field.
     const claimed = await this.clients.find(claimedId);
     if (claimed) request.claimedClient = claimed.id;
-    return this.refused(request, group, credentials);
+    return this.refused(request, credentials);
   }
 
   /** A header that cannot be read counts like a wrong secret. Without the header nothing was tried, so nothing counts. */
-  private refused(request: OAuthRequest, group: LimitKey, credentials: BasicCredentials[]): OAuthError {
+  private refused(request: OAuthRequest, credentials: BasicCredentials[]): OAuthError {
     if (!request.headers.authorization) return invalidClient(request, credentials);
-    const wait = this.failuresOfAddress.count(group);
+    const wait = this.failuresOfAddress.count(limitKey(addressGroup(request.ip ?? '')));
     return wait > 0 ? slowDown(wait) : invalidClient(request, credentials);
   }
 
@@ -168,22 +162,15 @@ export class ClientAuthentication {
       return await work();
     } catch (error) {
       if (!(error instanceof ClientChanged) || !request.user) throw error;
-      await this.authenticateAgain(request);
+      delete request.user;
+      await this.identify(request, { internal: false }, true);
       return work();
     }
-  }
-
-  private async authenticateAgain(request: OAuthRequest): Promise<void> {
-    delete request.user;
-    await this.identify(request, { internal: false }, true);
   }
 }
 
 /** Who is authenticated; `client` is null for the internal credential. */
-interface Caller {
-  client: Client | null;
-  secretId: string | null;
-}
+type Caller = { [Name in keyof AuthenticatedClient]: AuthenticatedClient[Name] | null };
 
 const INTERNAL: Caller = { client: null, secretId: null };
 

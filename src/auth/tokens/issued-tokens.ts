@@ -68,7 +68,9 @@ export class IssuedTokens {
     const grant = await manager.findOneBy(Grant, { refreshDigest });
     if (!grant) return null;
     const expiresAt = await this.promisedExpiry(manager, grant);
-    const isActive = expiresAt > (await databaseNow(manager)) && (await isAccepted(manager, grant));
+    // The client is enabled, and its tokens were not revoked since.
+    const client = { id: grant.clientId, tokenGeneration: grant.generation, disabledAt: IsNull() };
+    const isActive = expiresAt > (await databaseNow(manager)) && (await manager.existsBy(Client, client));
     return isActive ? { ...grant, expiresAt } : null;
   }
 
@@ -82,10 +84,6 @@ export class IssuedTokens {
     return Math.max(expiresAt - EXPIRY_MARGIN_MS, Math.min(lastPromise, expiresAt));
   }
 }
-
-/** The client is enabled, and its tokens were not revoked since. */
-const isAccepted = (manager: EntityManager, { clientId, generation }: Grant): Promise<boolean> =>
-  manager.existsBy(Client, { id: clientId, tokenGeneration: generation, disabledAt: IsNull() });
 
 /** Null for a code and for text that is no token. */
 function kindOf(token: string): 'access' | 'refresh' | null {

@@ -60,19 +60,16 @@ export class KeyRotation {
     };
     await this.audit.record({ action: 'keys.rotated', subject: `key:${keyId}`, detail });
     const remaining = Math.max(total - (usage.get(keyId) ?? 0) - unreadable.length, 0);
-    // Asked again, because a process may have started meanwhile.
-    const processes = await this.notEncryptingWith(keyId);
-    const hasOtherKeys = this.vault.keys.ids.length > 1;
-    const place = this.keyFile ? 'file' : 'setting';
     return {
       rotated,
       total,
       keyId,
       remaining,
       unreadable: [...new Set(unreadable)],
-      ...processes,
-      place,
-      hasOtherKeys,
+      // Asked again, because a process may have started meanwhile.
+      ...(await this.notEncryptingWith(keyId)),
+      place: this.keyFile ? 'file' : 'setting',
+      hasOtherKeys: this.vault.keys.ids.length > 1,
     };
   }
 

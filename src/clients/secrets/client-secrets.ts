@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { type DataSource, IsNull, MoreThan, Not } from 'typeorm';
+import { type DataSource, IsNull, Not } from 'typeorm';
 import { Client, ClientSecret, LEAKED } from '../client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { entityOf, runSql } from '../../database/statements/statement.js';
@@ -84,14 +84,9 @@ export class ClientSecrets {
     manager = this.dataSource.manager,
   ): Promise<boolean> {
     if (rememberedSecret === null) return true;
-    const now = await databaseNow(manager);
-    const secret = { id: rememberedSecret, clientId, digest: Not(LEAKED) };
-    const isSecret = await manager.existsBy(ClientSecret, [
-      { ...secret, expiresAt: IsNull() },
-      { ...secret, expiresAt: MoreThan(now) },
-    ]);
-    const client = { id: clientId, tokenGeneration: generation, disabledAt: IsNull() };
-    return isSecret && (await manager.existsBy(Client, client));
+    const secret = await manager.findOneBy(ClientSecret, { id: rememberedSecret, clientId, digest: Not(LEAKED) });
+    if (!secret || (secret.expiresAt ?? Infinity) <= (await databaseNow(manager))) return false;
+    return manager.existsBy(Client, { id: clientId, tokenGeneration: generation, disabledAt: IsNull() });
   }
 
   private async read(id: string, secret: string): Promise<AuthenticatedClient | null> {
