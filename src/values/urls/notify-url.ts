@@ -16,8 +16,12 @@ export function parseUrl(text: string): URL | null {
 /** The host of a URL in the form that sockets need: an IPv6 address has no brackets. */
 export const socketHost = ({ hostname }: Pick<URL, 'hostname'>): string => hostname.replace(/^\[|\]$/g, '');
 
-/** The host of a Notify URL, with the port if it has one. */
-export const hostOf = (notifyUrl: string): string => new URL(notifyUrl).host;
+/** A name of DNS has at most 253 characters; a colon and a port may follow. */
+const MAX_NAME_LENGTH = 253;
+export const HOST_LENGTH = MAX_NAME_LENGTH + ':65535'.length;
+
+/** The host of a Notify URL, with the port if it has one. Cut, because 0.2.0 accepted names of any length. */
+export const hostOf = (notifyUrl: string): string => new URL(notifyUrl).host.slice(0, HOST_LENGTH);
 
 export interface NotifyUrlPolicy {
   allowPrivateHosts: boolean;
@@ -111,6 +115,8 @@ function faultOf(url: URL, { allowPrivateHosts, httpsOnly }: NotifyUrlPolicy): s
   if (port !== '' && Number(port) < 1024 && !['80', '443'].includes(port))
     return `Port ${port} is not allowed in a Notify URL; use 80, 443 or a port from 1024 to 65535.`;
   const host = socketHost(url).replace(/\.+$/, '');
+  if (host.length > MAX_NAME_LENGTH)
+    return `The host of the Notify URL may have at most ${MAX_NAME_LENGTH} characters.`;
   if (isIP(host) !== 0 && !isAllowedAddress(host, allowPrivateHosts))
     return `The Notify URL points to ${host} (${addressKind(host)}), which is not allowed; use a public host.`;
   return !allowPrivateHosts && LOCALHOST_NAMES.test(host)

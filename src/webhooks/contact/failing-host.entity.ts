@@ -1,10 +1,9 @@
 import { Entity, type FindOptionsWhere, Index, IsNull, Not } from 'typeorm';
 import { CLIENT_ID_LENGTH, Flag, Int, NULLABLE, PRIMARY, Text, WholeNumber } from '../../database/columns.js';
 import { MAX_ACTOR_LENGTH } from '../../values/actor.js';
+import { HOST_LENGTH } from '../../values/urls/notify-url.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
 
-/** A host name has at most 253 characters; a colon and a port may follow. */
-export const HOST_LENGTH = 260;
 const ERROR_LENGTH = 500;
 export const MAX_NOTE_LENGTH = 500;
 

@@ -1,6 +1,6 @@
 import { Entity, Index } from 'typeorm';
 import { CLIENT_ID_LENGTH, Int, PRIMARY, Text, WholeNumber } from '../../database/columns.js';
-import { HOST_LENGTH } from '../contact/failing-host.entity.js';
+import { HOST_LENGTH } from '../../values/urls/notify-url.js';
 
 /**
  * The outcomes of a period, added up in the transactions that recorded them. A row of a client and a host is for an hour. A

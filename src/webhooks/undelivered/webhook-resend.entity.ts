@@ -13,7 +13,7 @@ import {
   WholeNumber,
 } from '../../database/columns.js';
 import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../../values/actor.js';
-import { HOST_LENGTH } from '../contact/failing-host.entity.js';
+import { HOST_LENGTH } from '../../values/urls/notify-url.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
 import type { WebhookStatus } from '../webhook.entity.js';
 

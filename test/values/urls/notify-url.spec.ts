@@ -28,6 +28,7 @@ describe('a Notify URL', () => {
     'https://bücher.example/päth',
     'https://localhost.example.com/',
     'https://mylocalhost/',
+    `https://${'a.'.repeat(123)}example/`,
     `https://example.com/${'a'.repeat(2028)}`,
   ])('%s is accepted', (url) => {
     expect(checkNotifyUrl(url, STRICT).href).toBe(new URL(url).href);
@@ -64,6 +65,7 @@ describe('a Notify URL', () => {
   test.each([
     [`https://example.com/${'a'.repeat(2029)}`, 'at most 2048 characters; this one has 2049'],
     [`https://example.com/${'é'.repeat(1000)}`, 'at most 2048 characters once percent-encoded'],
+    [`https://${'a.'.repeat(124)}example/`, 'The host of the Notify URL may have at most 253 characters'],
     [' https://example.com/', 'Remove the space at the beginning or the end'],
     ['https://example.com/\n', 'Remove the space at the beginning or the end'],
     ['https://user:pass@example.com/', 'Remove the user name and password'],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Client } from '../../../src/clients/client.entity.js';
 import { refusingUrl } from '../../support/ports.js';
 import {
   answer,
@@ -87,6 +88,14 @@ describe('a receiver that never accepts gets five attempts, spaced by the schedu
       expect(attempt).toMatchObject({ responseStatus: null, error: 'connection refused', phase: 'connect' });
     }
   });
+});
+
+test('one with a longer name than DNS has, which 0.2.0 accepted, does not hold its slot for ever', async () => {
+  const { id } = client;
+  const notifyUrl = `https://${'a.'.repeat(150)}example/`;
+  await usher.dataSource.manager.update(Client, { id }, { notifyUrl });
+  const key = await client.completedOrder();
+  expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attemptCount: 5, notifyUrl });
 });
 
 const busy =
