@@ -17,6 +17,8 @@ export class MailServer {
   readonly mails: Mail[] = [];
   /** The answer to a message that has arrived; null accepts it. An error refuses it. */
   refusal: Error | null = null;
+  /** No message to this address is accepted. */
+  readonly goneAddress = 'gone@partner.example';
   private readonly server: SMTPServer;
 
   private constructor(user?: { name: string; password: string }) {
@@ -30,8 +32,9 @@ export class MailServer {
           : done(new Error('wrong user or password')),
       onData: (stream, session, done) => {
         stream.toArray().then((chunks: Buffer[]) => {
-          if (this.refusal) return done(this.refusal);
           const to = session.envelope.rcptTo.map(({ address }) => address);
+          const refusal = to.includes(this.goneAddress) ? new Error('no such mailbox') : this.refusal;
+          if (refusal) return done(refusal);
           this.mails.push({ to, ...parsed(Buffer.concat(chunks).toString()) });
           done();
         }, done);

@@ -36,7 +36,7 @@ export const CONTACT_MESSENGER = Symbol('ContactMessenger');
 
 type Options = Pick<ResolvedOptions, 'environment' | 'publicUrl' | 'retry'>;
 
-/** After so many failures a run ends, because the mail server is probably down. */
+/** After so many failures of notices, or of messages about hosts, the rest waits: the mail server is probably down. */
 const MAX_FAILURES = 3;
 
 /**
@@ -91,12 +91,14 @@ export class ContactMessages implements BeforeApplicationShutdown {
     if (!messenger) return;
     let failures = 0;
     for await (const notice of takeNotices(this.dataSource)) {
-      if (this.isClosing || failures >= MAX_FAILURES) return;
+      if (this.isClosing) return;
       const message = await noticeMessage(this.dataSource, this.links, this.options.environment, notice);
       const isDone = !message || (await this.send(messenger, message, () => Promise.resolve(NOTICE_LEASE_MS)));
       if (isDone) await this.dataSource.manager.delete(ContactNotice, { id: notice.id });
-      else failures += 1;
+      else if ((failures += 1) === MAX_FAILURES) break;
     }
+    // Counted anew: perhaps only the mailboxes of these notices do not exist.
+    failures = 0;
     for (const clientId of await dueClients(this.dataSource)) {
       if (this.isClosing || failures >= MAX_FAILURES) return;
       const turn = await takeTurn(this.dataSource, clientId);
