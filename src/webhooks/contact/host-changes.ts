@@ -81,9 +81,12 @@ function afterFailure(
   return isEqual(row, next) ? row : next;
 }
 
-/** Deletes the row unless the contact was told of the host, or is to be told: then the message may be on its way. */
+/**
+ * Deletes the row unless the contact was told of the host, or is to be told: then the message may be on its way. After an outage of
+ * the database a success can be recorded behind a later failure.
+ */
 function afterSuccess(row: FailingHost, at: number): FailingHost | null {
-  if (row.recoveredAt !== null) return row;
+  if (row.recoveredAt !== null || at < row.lastFailedAt) return row;
   const isToTell = row.announcedAt !== null || row.messageDueAt !== null;
   return isToTell ? { ...row, recoveredAt: at, messageDueAt: at } : null;
 }

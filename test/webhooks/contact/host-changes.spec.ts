@@ -77,6 +77,11 @@ test('a short disturbance is forgotten, and a recovery during which a message ma
   expect(play([success(12)], row({ messageDueAt: 11 * MINUTE }))).toMatchObject({ recoveredAt: 12 * MINUTE });
 });
 
+test('a success before the last failure is no recovery, in whichever order they are recorded', () => {
+  const failed = play([failure(1, true)]);
+  expect(play([success(0.5)], failed)).toBe(failed);
+});
+
 test('failures within a minute of the last one that was written change nothing', () => {
   const known = row();
   expect(play([failure(1.5)], known)).toBe(known);
