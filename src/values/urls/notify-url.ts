@@ -18,7 +18,7 @@ export const socketHost = ({ hostname }: Pick<URL, 'hostname'>): string => hostn
 
 /** A name of DNS has at most 253 characters; a colon and a port may follow. */
 const MAX_NAME_LENGTH = 253;
-export const HOST_LENGTH = MAX_NAME_LENGTH + ':65535'.length;
+export const HOST_LENGTH = 260;
 
 /** The host of a Notify URL, with the port if it has one. Cut, because 0.2.0 accepted names of any length. */
 export const hostOf = (notifyUrl: string): string => new URL(notifyUrl).host.slice(0, HOST_LENGTH);

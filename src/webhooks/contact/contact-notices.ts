@@ -10,14 +10,14 @@ import { time } from '../webhook-view.js';
 
 /** Longer than sending takes. A message that was not sent is tried again after this time, for a day. */
 export const NOTICE_LEASE_MS = 120_000;
-const NOTICES_PER_RUN = 100;
+/** The others follow in the next run. */
+const MAX_NOTICES = 100;
 const LINK_VALID_MS = 3_600_000;
 
 /** Takes the notices that are due one by one, a refused one after the others. No other process sends one meanwhile. */
 export async function* takeNotices({ manager }: DataSource): AsyncGenerator<ContactNotice> {
   const where = { notBefore: LessThanOrEqual(await databaseNow(manager)) };
-  const due = await manager.find(ContactNotice, { where, order: { notBefore: 'ASC' }, take: NOTICES_PER_RUN });
-  for (const notice of due) {
+  for (const notice of await manager.find(ContactNotice, { where, order: { notBefore: 'ASC' }, take: MAX_NOTICES })) {
     const { id, notBefore } = notice;
     const lease = { notBefore: (await databaseNow(manager)) + NOTICE_LEASE_MS };
     if ((await manager.update(ContactNotice, { id, notBefore }, lease)).affected === 1) yield notice;

@@ -10,7 +10,7 @@ import { noteAttempts } from '../contact/failing-hosts.js';
 import { type HostAttempt, hostOfWebhook } from '../contact/host-changes.js';
 import { additionOf, leaveLockedShard, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { failureOf } from '../transport/outcome.js';
-import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
+import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
 
 type StatesById = Map<string, Pick<DeliveryState, 'status'>>;
@@ -115,16 +115,13 @@ export class OutcomeStore {
   /** A success tells nothing about its host if no host of the client was failing. */
   private hostAttempts(finished: FinishedAttempt[], states: StatesById): HostAttempt[] {
     const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
-    return telling.map((one) => this.hostAttempt(one, states.get(idOf(one))?.status));
-  }
-
-  private hostAttempt({ claim, outcome, endedAt }: FinishedAttempt, status?: WebhookStatus): HostAttempt {
-    const { webhook } = claim;
-    const failure = failureOf(outcome);
-    const shown = { address: outcome.address, error: failure?.error ?? null };
-    const error = hidePrivateResponse(shown, this.options.environment).error ?? '';
-    const told = failure && { ...failure, error, endedFailed: status === 'FAILED' };
-    return { ...hostOfWebhook(webhook), endedAt, failure: told };
+    return telling.map(({ claim: { webhook }, outcome, endedAt }) => {
+      const failure = failureOf(outcome);
+      const shown = { address: outcome.address, error: failure?.error ?? null };
+      const error = hidePrivateResponse(shown, this.options.environment).error ?? '';
+      const endedFailed = states.get(webhook.id)?.status === 'FAILED';
+      return { ...hostOfWebhook(webhook), endedAt, failure: failure && { ...failure, error, endedFailed } };
+    });
   }
 }
 

@@ -44,8 +44,7 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
     if (!this.workers.areEnabled) return;
     await this.delivery.prepare();
-    const process = this.process.bind(this);
-    await this.workers.start(WEBHOOK_QUEUE, process, this.logger, workerOptions(this.options));
+    await this.workers.start(WEBHOOK_QUEUE, this.process.bind(this), this.logger, workerOptions(this.options));
   }
 
   /** Resolves to the line that the dashboard shows as the job's result, or to nothing if no attempt was made. */

@@ -70,7 +70,7 @@ export class WebhookResends {
   /** Resends these webhooks for an operator now, as far as they are FAILED. Returns the id of the request. */
   async resendChosen(webhookIds: string[], options: StartOptions = {}): Promise<string> {
     const { id } = await this.insert({ webhookIds, selected: webhookIds.length }, options);
-    while ((await this.work.batch(id)) === 'going-on');
+    await this.work.run(id, () => false);
     return id;
   }
 
