@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { type ColumnType, type DataSource, MigrationExecutor, type QueryRunner, Table } from 'typeorm';
 import type { DatabaseLocation } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
-import { dialectOf } from './data-source.js';
+import { dataSourceOf, dialectOf } from './data-source.js';
 import { inTransaction } from './sql.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 import { ProcessKeys1795500000000 } from './migrations/1795500000000-process-keys.js';
@@ -31,29 +31,37 @@ export const usherMigrations = [
 ];
 
 /** Names of Usher's migrations that the database does not have yet. It is read from the primary, and never written to. */
-export async function pendingMigrations(dataSource: DataSource): Promise<string[]> {
-  const { driver, options } = dataSource;
-  const { database, schema } = options as { database?: string; schema?: string };
-  const path = driver.buildTableName(tableOf(dataSource), schema, database);
+export const pendingMigrations = (dataSource: DataSource): Promise<string[]> => onPrimary(dataSource, pendingOn);
+
+async function onPrimary<T>(dataSource: DataSource, work: (runner: QueryRunner) => Promise<T>): Promise<T> {
   const runner = dataSource.createQueryRunner('master');
   try {
-    const table = path.split('.').map((part) => driver.escape(part));
-    // First, because another process may create both tables in one transaction at the same moment.
-    const hasTables = await runner.hasTable('usher_client');
-    if (!(await runner.hasTable(path))) {
-      if (!hasTables) return usherMigrations.map(({ name }) => name);
-      throw new StartUpError(
-        `the tables of Usher are there, but ${path} is not; set DATABASE_MIGRATION_TABLE (in an application ` +
-          'database.migrationTable, or the migrationsTableName of its DataSource) to the table that records migrations; ' +
-          'if synchronize made the tables, drop them and run usherMigrations',
-      );
-    }
-    const rows: { name: string }[] = await runner.query(`SELECT name FROM ${table.join('.')}`);
-    const done = rows.map(({ name }) => name);
-    return usherMigrations.map(({ name }) => name).filter((name) => !done.includes(name));
+    return await work(runner);
   } finally {
     await runner.release();
   }
+}
+
+/** On a connection that is already open, because the pool may have no other. */
+async function pendingOn(runner: QueryRunner): Promise<string[]> {
+  const dataSource = dataSourceOf(runner);
+  const { driver, options } = dataSource;
+  const { database, schema } = options as { database?: string; schema?: string };
+  const path = driver.buildTableName(tableOf(dataSource), schema, database);
+  const table = path.split('.').map((part) => driver.escape(part));
+  // First, because another process may create both tables in one transaction at the same moment.
+  const hasTables = await runner.hasTable('usher_client');
+  if (!(await runner.hasTable(path))) {
+    if (!hasTables) return usherMigrations.map(({ name }) => name);
+    throw new StartUpError(
+      `the tables of Usher are there, but ${path} is not; set DATABASE_MIGRATION_TABLE (in an application ` +
+        'database.migrationTable, or the migrationsTableName of its DataSource) to the table that records migrations; ' +
+        'if synchronize made the tables, drop them and run usherMigrations',
+    );
+  }
+  const rows: { name: string }[] = await runner.query(`SELECT name FROM ${table.join('.')}`);
+  const done = rows.map(({ name }) => name);
+  return usherMigrations.map(({ name }) => name).filter((name) => !done.includes(name));
 }
 
 const tableOf = ({ options }: DataSource): string => options.migrationsTableName ?? 'migrations';
@@ -86,11 +94,10 @@ function migrateEmbedded(dataSource: DataSource): Promise<unknown> {
  * The SQL of the pending migrations, with the rows that record them, for an application that migrates with another tool. It reads
  * which tables the database has, and writes nothing.
  */
-export async function pendingSql(dataSource: DataSource): Promise<string[]> {
-  const pending = await pendingMigrations(dataSource);
-  const migrations = usherMigrations.filter(({ name }) => pending.includes(name));
-  const runner = dataSource.createQueryRunner('master');
-  try {
+export const pendingSql = (dataSource: DataSource): Promise<string[]> =>
+  onPrimary(dataSource, async (runner) => {
+    const pending = await pendingOn(runner);
+    const migrations = usherMigrations.filter(({ name }) => pending.includes(name));
     runner.enableSqlMemory();
     if (migrations.length > 0) await runner.createTable(migrationTable(dataSource), true);
     for (const Migration of migrations) await new Migration().up(runner);
@@ -98,10 +105,7 @@ export async function pendingSql(dataSource: DataSource): Promise<string[]> {
     const insert = `INSERT INTO ${escape(tableOf(dataSource))} (${escape('timestamp')}, ${escape('name')}) VALUES`;
     const rows = migrations.map(({ name }) => `${insert} (${name.slice(-TIMESTAMP_LENGTH)}, '${name}')`);
     return [...runner.getMemorySql().upQueries.map(({ query }) => query), ...rows];
-  } finally {
-    await runner.release();
-  }
-}
+  });
 
 const TIMESTAMP_LENGTH = 13;
 
@@ -128,7 +132,7 @@ const TABLE_LOCK_SECONDS = 10;
 /** Runs the pending migrations, and returns their names. `onWait` is called if another process migrates. */
 export const runMigrations = (dataSource: DataSource, onWait: () => void): Promise<string[]> =>
   migratingAlone(dataSource, onWait, async (runner) => {
-    await pendingMigrations(dataSource);
+    await pendingOn(runner);
     await runner.query(dialectOf(dataSource).limitWaiting(TABLE_LOCK_SECONDS));
     const executor = new MigrationExecutor(dataSource, runner);
     // In one transaction they would hold the locks of several tables, and deadlock with deliveries.
@@ -140,24 +144,20 @@ export const runMigrations = (dataSource: DataSource, onWait: () => void): Promi
 /** Creates the indexes that the migrations have left out, and returns their names. `onWait` is as of {@link runMigrations}. */
 export const createIndexes = (dataSource: DataSource, onWait: () => void): Promise<string[]> =>
   migratingAlone(dataSource, onWait, async (runner) => {
-    if ((await pendingMigrations(dataSource)).length < usherMigrations.length) return createSearchIndexes(runner);
+    if ((await pendingOn(runner)).length < usherMigrations.length) return createSearchIndexes(runner);
     throw new StartUpError('the database has no tables of Usher yet; run "usher migrate" first');
   });
 
 /** One process at a time. The lock ends with the connection, so a process that was killed does not leave it behind. */
-async function migratingAlone<T>(
+const migratingAlone = <T>(
   dataSource: DataSource,
   onWait: () => void,
   work: (runner: QueryRunner) => Promise<T>,
-): Promise<T> {
-  const runner = dataSource.createQueryRunner('master');
-  try {
+): Promise<T> =>
+  onPrimary(dataSource, async (runner) => {
     await lockMigrations(runner, onWait);
-    return await work(runner);
-  } finally {
-    await runner.release();
-  }
-}
+    return work(runner);
+  });
 
 /** Polls: a session that waits inside Postgres would block `CREATE INDEX CONCURRENTLY`. */
 async function lockMigrations(runner: QueryRunner, onWait: () => void): Promise<void> {
