@@ -5,7 +5,6 @@ import { MAX_TIMER_MS } from '../values/duration.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { socketHost } from '../values/urls/notify-url.js';
 import { loadPackage, StartUpError, unreachable } from '../values/start-up-error.js';
-import type { RetryPolicy } from '../values/retry-schedule.js';
 import { loadPg } from './data-source.js';
 import { type EmbeddedPostgres, GUESTS_LIMIT_MS, openEmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
@@ -34,7 +33,7 @@ export async function dataSourceOptions(
     migrationsTransactionMode: 'each' as const,
     logging: false,
   };
-  const timeoutMs = isLimited(config, task) ? socketTimeoutMs(config.retry) : 0;
+  const timeoutMs = isLimited(config, task) ? socketTimeoutMs(config) : 0;
   if (database.kind === 'embedded') {
     return { ...common, type: 'postgres', extra: { ...embedded?.connection, max: databasePool, pipeline: true } };
   }
@@ -167,7 +166,9 @@ const MIN_SOCKET_TIMEOUT_MS = 10_000;
 
 /**
  * After this long without an answer, a database connection counts as lost: its host died, or a firewall dropped it.
- * The kernel's own timeout is about 15 minutes, and a batch of claims would hang that long.
+ * The kernel's own timeout is about 15 minutes, and a batch of claims would hang that long. The server ends a slow statement earlier.
  */
-export const socketTimeoutMs = ({ timeoutMs }: RetryPolicy): number =>
-  Math.min(Math.max(MIN_SOCKET_TIMEOUT_MS, 2 * timeoutMs), MAX_TIMER_MS);
+export const socketTimeoutMs = ({ retry, databaseTimeoutMs }: SocketLimits): number =>
+  Math.min(Math.max(MIN_SOCKET_TIMEOUT_MS, 2 * retry.timeoutMs, 2 * databaseTimeoutMs), MAX_TIMER_MS);
+
+type SocketLimits = Pick<ResolvedOptions, 'retry' | 'databaseTimeoutMs'>;

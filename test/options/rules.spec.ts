@@ -172,5 +172,12 @@ test('whatever an application gives, it is accepted or refused in words', () => 
 test('the longest timeout of an attempt overflows no timer, though a database connection waits twice as long', () => {
   const timeoutMs = 24 * 86_400_000;
   expect(optionFaults(optionsWith('retry.timeoutMs', timeoutMs))).toEqual([]);
-  expect(socketTimeoutMs({ ...SPECIFIED_RETRY, timeoutMs })).toBeLessThan(2 ** 31);
+  const retry = { ...SPECIFIED_RETRY, timeoutMs };
+  expect(socketTimeoutMs({ retry, databaseTimeoutMs: 10_000 })).toBeLessThan(2 ** 31);
+});
+
+test('the longest statement ends before its connection counts as lost', () => {
+  const databaseTimeoutMs = 600_000;
+  expect(optionFaults(optionsWith('database.timeoutMs', databaseTimeoutMs))).toEqual([]);
+  expect(socketTimeoutMs({ retry: SPECIFIED_RETRY, databaseTimeoutMs })).toBeGreaterThan(databaseTimeoutMs);
 });
