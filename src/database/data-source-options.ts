@@ -31,7 +31,8 @@ export async function dataSourceOptions(
     migrations: usherMigrations,
     migrationsTableName: config.migrationTable,
     migrationsTransactionMode: 'each' as const,
-    logging: false,
+    // TypeORM's default prints a failed migration on standard output, where commands print their result.
+    logger: 'debug' as const,
   };
   const timeoutMs = isLimited(config, task) ? socketTimeoutMs(config) : 0;
   if (database.kind === 'embedded') {

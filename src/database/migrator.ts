@@ -5,6 +5,7 @@ import type { DatabaseLocation } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { dataSourceOf, dialectOf } from './data-source.js';
 import { inTransaction } from './sql.js';
+import { tablePath } from './migrations/column-types.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 import { ProcessKeys1795500000000 } from './migrations/1795500000000-process-keys.js';
 import { createSearchIndexes, SearchIndexes1796300000000 } from './migrations/1796300000000-search-indexes.js';
@@ -50,7 +51,7 @@ async function pendingOn(runner: QueryRunner): Promise<string[]> {
   const path = driver.buildTableName(tableOf(dataSource), schema, database);
   const table = path.split('.').map((part) => driver.escape(part));
   // First, because another process may create both tables in one transaction at the same moment.
-  const hasTables = await runner.hasTable('usher_client');
+  const hasTables = await runner.hasTable(tablePath(runner, 'usher_client'));
   if (!(await runner.hasTable(path))) {
     if (!hasTables) return usherMigrations.map(({ name }) => name);
     throw new StartUpError(

@@ -1,6 +1,6 @@
 import { withDataSource } from '../database/data-source-options.js';
 import { createIndexes, pendingMigrations, pendingSql, runMigrations, usherMigrations } from '../database/migrator.js';
-import { isDatabaseDown } from '../database/sql.js';
+import { isDatabaseDown, isOutOfTime } from '../database/sql.js';
 import { isQueueMissing, migrateQueue, pendingQueueSql } from '../queue/queue-connections.js';
 import { StartUpError } from '../values/start-up-error.js';
 import type { Config } from './settings/settings.js';
@@ -20,7 +20,7 @@ export interface MigrationStatus {
 export function migrate(config: Config, onWait: () => void = () => undefined): Promise<Migrated> {
   return withDataSource(config, 'migration', [], async (dataSource, embedded) => {
     const migrations = await runMigrations(dataSource, onWait).catch((error: unknown) => {
-      throw isDatabaseDown(error) ? error : failed(error);
+      throw isDatabaseDown(error) && !isOutOfTime(error) ? error : failed(error);
     });
     return { migrations, queue: await migrateQueue(config, embedded) };
   });

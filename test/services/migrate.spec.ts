@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { usherEntities } from '../../src/index.js';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
-import { usherMigrations } from '../../src/database/migrator.js';
+import { pendingMigrations, usherMigrations } from '../../src/database/migrator.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { BACKEND, type Settings } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
@@ -94,6 +94,20 @@ describe('usher migrate', () => {
     }
   });
 
+  test('says that a table stayed locked, and prints nothing else', async () => {
+    await migrate();
+    await database.query('ALTER TABLE usher_process DROP COLUMN key_ids');
+    await database.query(`DELETE FROM usher_migration WHERE name LIKE 'ProcessKeys%'`);
+    const unlock = await database.lock('usher_process');
+    const { code, stdout, stderr } = await migrate('--json');
+    await unlock();
+    expect([code, stdout]).toEqual([1, '']);
+    expect(JSON.parse(stderr)).toEqual({
+      error: expect.stringMatching(/^a migration failed: .*lock.*; correct this/i),
+    });
+    expect(await migrate()).toMatchObject({ code: 0, stderr: '' });
+  });
+
   test('--status tells what is missing and changes nothing', async () => {
     const tables = BACKEND === 'postgres';
     const before = await migrate('--status', '--json');
@@ -145,6 +159,14 @@ describe('usher migrate', () => {
     const status = await usher({ ...database.settings, DATABASE_MIGRATION_TABLE }, ['migrate', '--status', '--json']);
     const { migrations } = JSON.parse(status.stdout) as { migrations: object[] };
     expect(migrations).toEqual(NAMES.map((name) => ({ name, isDone: true })));
+  });
+
+  test('an application with a prefix is told that its tables were not made by migrations', async () => {
+    await withDataSource(async (dataSource) => {
+      const host = await new DataSource({ ...dataSource.options, entityPrefix: 'cinema_' }).initialize();
+      const pending = host.synchronize().then(() => pendingMigrations(host));
+      await expect(pending.finally(() => host.destroy())).rejects.toThrow('if synchronize made the tables');
+    });
   });
 
   if (BACKEND === 'postgres') {
