@@ -94,6 +94,7 @@ export const operatorsPages = pagesWith([OperatorsService], (operators) => [
       role: {
         button: 'Set role',
         fields: ({ role }) => [roleField(role)],
+        done: 'The role is set.',
         run: ({ role = '' }, visit) => operators.setRole(notOwn(visit), role as OperatorRole, visit.actor),
       },
       password: {
@@ -105,10 +106,12 @@ export const operatorsPages = pagesWith([OperatorsService], (operators) => [
         button: 'Disable',
         hint: 'Disabling ends all sessions at once, and refuses sign-in.',
         kind: 'danger',
+        done: 'The operator is disabled.',
         run: (_, visit) => operators.setDisabled(notOwn(visit), true, visit.actor),
       },
       enable: {
         button: 'Enable',
+        done: 'The operator is enabled.',
         run: (_, { id, actor }) => operators.setDisabled(id, false, actor),
       },
     },

@@ -27,7 +27,7 @@ const MAX_CLIENTS = 10;
 /** Lost notifications are counted for this many clients: those with the most that ended FAILED. */
 const MAX_COUNTED = 50;
 const MAX_HOSTS = 500;
-const MAX_PAUSES = 20;
+export const MAX_PAUSES = 20;
 const WEEK_MS = 7 * DAY_MS;
 
 export const isAlarming = ({ alarmEndedAt }: FailingHost) => alarmEndedAt === null;

@@ -131,7 +131,7 @@ function overview(visit: Visit, state: Overview) {
 }
 
 function verdict(state: Overview, isNew: boolean) {
-  const problems = [...problemsOf(state), ...(state.pauses ?? []).map(pausedDeliveries)];
+  const problems = [...problemsOf(state), ...pausedDeliveries(state.pauses ?? [])];
   const { losses, clientCount, range } = state;
   const clients = losses?.clients ?? [];
   const failing = clients.filter(({ alarming }) => alarming.length > 0).length;

@@ -12,7 +12,7 @@ import { postForm } from '../../../http/pages/form.js';
 import { emptyState, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import { kindAndId } from '../audit/audit-search.js';
 import { clientLink, receiverLink } from '../frame/links.js';
-import { isAlarming, type NamedClient, type OverviewAnswers } from './overview-data.js';
+import { isAlarming, MAX_PAUSES, type NamedClient, type OverviewAnswers } from './overview-data.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */
 type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
@@ -82,15 +82,17 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
   );
 }
 
-type NamedPause = NonNullable<OverviewAnswers['pauses']>[number];
-
-export function pausedDeliveries({ subject, client, since, reason }: NamedPause) {
-  const [kind, id] = kindAndId(subject);
-  const whose = kind === 'client' ? html`of ${clientLink(client)}` : html`to ${receiverLink(id)}`;
-  return warning(
-    html`Deliveries ${whose} are paused since ${time(since)}: ${reason}.`,
-    html`The notifications wait. Resume the deliveries on the page that is linked.`,
-  );
+export function pausedDeliveries(pauses: NonNullable<OverviewAnswers['pauses']>) {
+  const shown = pauses.map(({ subject, client, since, reason }) => {
+    const [kind, id] = kindAndId(subject);
+    const whose = kind === 'client' ? html`of ${clientLink(client)}` : html`to ${receiverLink(id)}`;
+    return warning(
+      html`Deliveries ${whose} are paused since ${time(since)}: ${reason}.`,
+      html`The notifications wait. Resume the deliveries on the page that is linked.`,
+    );
+  });
+  const all = html`<a href="/ops/audit?action=delivery.paused">The audit</a> has all of them.`;
+  return pauses.length < MAX_PAUSES ? shown : [...shown, warning(html`Only the oldest pauses are shown.`, all)];
 }
 
 /** With the queue on Postgres, workers of embedding applications are unknown, so a lack shows only if something waits. */

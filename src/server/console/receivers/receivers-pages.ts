@@ -99,6 +99,8 @@ function hostPage(visit: Visit, { range, points, before, clients, answers, conce
     ${charts(points, 'Time of an attempt', ({ duration }) => duration)}
     <h2>Clients</h2>
     ${table({ Client: ({ client }) => clientLink(client), 'Notify URL': 'notifyUrl', ...FIGURES }, clients)}`;
+  const links = concerned.map((client) => html`${clientLink(client)} `);
+  const whose = links.length > 0 ? html`A pause concerns: ${links}` : html`No client sends to this host at present.`;
   return html`${clients.map(({ client, failing }) => failing && failureNotice(failing, client))}
   ${rangeLinks(visit.path, range)}
   ${clients.length === 0 ? emptyState(`No attempts in the ${range.name.toLowerCase()}. ${SHOWN_HERE}`) : figures}
@@ -108,8 +110,7 @@ function hostPage(visit: Visit, { range, points, before, clients, answers, conce
     html`<h2>Send a test</h2>
       ${visit.form('test')}`
   }
-  ${answerTables(answers)}
-  ${pausing(visit, paused, html`A pause concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`)}`;
+  ${answerTables(answers)} ${pausing(visit, paused, whose)}`;
 }
 
 const totals = (figures: Figures, before?: Figures) =>

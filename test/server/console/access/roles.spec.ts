@@ -85,7 +85,8 @@ describe('an operator', () => {
     const browser = new OperatorBrowser(usher);
     await browser.signIn(subject, 'a password of the tests');
     const answer = await operator.post(`${page()}/disable`, {}, { page: page() });
-    expect([answer.status, answer.location]).toEqual([303, page()]);
+    expect([answer.status, answer.location]).toEqual([303, `${page()}?done=disable`]);
+    expect((await operator.get(`${page()}?done=disable`)).text).toContain('The operator is disabled.');
     expect((await browser.get('/ops')).status).toBe(303);
     expect((await browser.signIn(subject, 'a password of the tests')).status).toBe(403);
     await operator.post(`${page()}/enable`, {}, { page: page() });

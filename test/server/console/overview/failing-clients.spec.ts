@@ -4,6 +4,7 @@ import { eventually } from '../../../support/eventually.js';
 import { answer, TestReceiver } from '../../../support/receiver.js';
 import { ONE_ATTEMPT, type TestClient, TestUsher } from '../../../support/usher.js';
 import { ConsolePages } from '../console-pages.js';
+import { DeliveryPause } from '../../../../src/webhooks/webhook.entity.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -67,4 +68,15 @@ test('deliveries of a failing client are paused and resumed in its row, and the 
   await usher.webhook(waiting, 'SUCCESS');
   expect(await pages.get('/ops?range=7d')).not.toContain('are paused since');
   expect(await rowOf(one)).toMatch(/A test client 1 .* Pause deliveries/);
+});
+
+test('the overview says if there are more pauses than it shows', async () => {
+  const pauses = Array.from({ length: 21 }, (_, n): DeliveryPause => {
+    return { subject: `host:h${n}.example`, since: 1_000 + n, reason: 'Moves', resumedAt: null };
+  });
+  await usher.dataSource.manager.insert(DeliveryPause, pauses);
+  await eventually('it says so', async () => (await pages.get('/ops')).includes('Only the oldest pauses are shown.'));
+  const text = await pages.get('/ops');
+  expect([text.includes('h19.example'), text.includes('h20.example')]).toEqual([true, false]);
+  expect(await pages.get('/ops/audit?action=delivery.paused')).toContain('delivery.paused');
 });
