@@ -8,7 +8,7 @@ import { databaseNow, inTransaction } from '../database/sql.js';
 import { runSql } from '../database/statements/statement.js';
 import { conflict, unprocessable } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
-import { parseUrl } from '../values/urls/notify-url.js';
+import { HOST_LENGTH, parseUrl } from '../values/urls/notify-url.js';
 import { DeliveryFigure } from './figures/delivery-figure.entity.js';
 import { isAtHost } from './search/webhook-criteria.js';
 import { DeliveryPause, type PauseSubject, Webhook } from './webhook.entity.js';
@@ -42,7 +42,7 @@ export class DeliveryPauses {
 
   /** 422 if this cannot be the host of a Notify URL. */
   checkHost(host: string): void {
-    if (parseUrl(`https://${host}/`)?.host !== host)
+    if (host.length > HOST_LENGTH || parseUrl(`https://${host}/`)?.host !== host)
       throw unprocessable('the host must be that of a Notify URL, such as example.com:8443');
   }
 

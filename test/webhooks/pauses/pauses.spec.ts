@@ -112,6 +112,7 @@ test('a pause names the clients of its host, and what cannot be paused or resume
   const refusals = [
     [() => pauses.pause('client:nobody', 'Maintenance'), 404],
     [() => pauses.pause('host:https://example.com', 'Maintenance'), 422],
+    [() => pauses.pause(`host:${'a.'.repeat(200)}example`, 'Maintenance'), 422],
     [() => pauses.pause(host, ' '), 422],
     [() => pauses.resume(host), 409],
   ] as const;
