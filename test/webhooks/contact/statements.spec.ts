@@ -26,5 +26,7 @@ test('a delivery to a client whose Notify URLs are healthy makes no statement of
   );
   expect(about).toMatchObject([{ sql: expect.stringContaining('FOR UPDATE SKIP LOCKED') }]);
   const messages = usher.running.app.get(ContactMessages, { strict: false });
-  expect(await statementsOf(usher.dataSource, () => messages.look())).toHaveLength(1);
+  const looking = await statementsOf(usher.dataSource, () => messages.look());
+  // The process says at any moment that it is alive.
+  expect(looking.filter(({ sql }) => !sql.includes('usher_process'))).toHaveLength(1);
 });
