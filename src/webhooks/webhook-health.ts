@@ -1,5 +1,6 @@
 import { type DataSource, In, IsNull, Not } from 'typeorm';
 import { z } from 'zod';
+import { heldBy } from '../auth/bearer/bearer.guard.js';
 import { moment, named } from '../http/operation.js';
 import { diagnosisOf } from './transport/diagnosis.js';
 import { hostOf } from '../values/urls/notify-url.js';
@@ -40,12 +41,13 @@ type HostHealth = z.infer<typeof HostHealth>;
 
 /** The health of the hosts that a client's newest and pending notifications go to. */
 export async function webhookHealth({ manager }: DataSource, clientId: string): Promise<WebhookHealth> {
+  const whose = heldBy({ clientId, ownerId: null });
   const select = { id: true, notifyUrl: true, createdAt: true } as const;
   const [newest, pending] = await Promise.all([
-    manager.find(Webhook, { select, where: { clientId }, order: { id: 'DESC' }, take: MAX_RECENT }),
+    manager.find(Webhook, { select, where: whose, order: { id: 'DESC' }, take: MAX_RECENT }),
     manager.find(Webhook, {
       select,
-      where: { clientId, status: 'PENDING' },
+      where: { ...whose, status: 'PENDING' },
       order: { id: 'ASC' },
       take: MAX_PENDING,
     }),
