@@ -64,9 +64,12 @@ export const EXPIRING_ROWS = {
   /** With its refresh token, or with the last of its access tokens if that expires later: a revocation finds them by the grant. */
   grants: {
     entity: Grant,
-    // Not an anti-join, for which Postgres may read all access tokens.
-    condition: (manager) => `GREATEST(access_expires_at, COALESCE((SELECT MAX(a.expires_at)
-      FROM ${tableOf(manager, AccessToken)} a WHERE a.grant_id = id), 0)) <= ${dialectOf(manager).now}`,
+    // Neither an anti-join nor MAX, for which Postgres may read all access tokens.
+    condition: (manager) => {
+      const { now } = dialectOf(manager);
+      return `access_expires_at <= ${now} AND (SELECT COUNT(*) FROM ${tableOf(manager, AccessToken)} a
+        WHERE a.grant_id = id AND a.expires_at > ${now}) = 0`;
+    },
     index: 'usher_grant_expiry',
     moment: 'expires_at',
     // So that those whose access tokens live are not read in every run.
