@@ -51,10 +51,10 @@ export function overviewData({ manager }: DataSource, figures: DeliveryFigures, 
     return { clients: await withClients(manager, all.slice(0, MAX_CLIENTS)), isCapped: counted >= MAX_PENDING };
   });
 
-  /** The first pauses that hold deliveries, with the names of their clients. */
+  /** The first pauses that hold deliveries, with the names of their clients; one more than is shown. */
   const pauses = new CachedQuery(async () => {
     const where = { resumedAt: IsNull() };
-    const found = await manager.find(DeliveryPause, { where, order: { since: 'ASC' }, take: MAX_PAUSES });
+    const found = await manager.find(DeliveryPause, { where, order: { since: 'ASC' }, take: MAX_PAUSES + 1 });
     return withClients(
       manager,
       found.map((pause) => ({ ...pause, clientId: kindAndId(pause.subject)[1] })),

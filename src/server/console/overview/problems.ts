@@ -83,7 +83,7 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
 }
 
 export function pausedDeliveries(pauses: NonNullable<OverviewAnswers['pauses']>) {
-  const shown = pauses.map(({ subject, client, since, reason }) => {
+  const shown = pauses.slice(0, MAX_PAUSES).map(({ subject, client, since, reason }) => {
     const [kind, id] = kindAndId(subject);
     const whose = kind === 'client' ? html`of ${clientLink(client)}` : html`to ${receiverLink(id)}`;
     return warning(
@@ -92,7 +92,7 @@ export function pausedDeliveries(pauses: NonNullable<OverviewAnswers['pauses']>)
     );
   });
   const all = html`<a href="/ops/audit?action=delivery.paused">The audit</a> has all of them.`;
-  return pauses.length < MAX_PAUSES ? shown : [...shown, warning(html`Only the oldest pauses are shown.`, all)];
+  return pauses.length <= MAX_PAUSES ? shown : [...shown, warning(html`Only the oldest pauses are shown.`, all)];
 }
 
 /** With the queue on Postgres, workers of embedding applications are unknown, so a lack shows only if something waits. */
