@@ -1,6 +1,6 @@
 import { connect, Socket } from 'node:net';
 import { coerce, lt } from 'semver';
-import { DataSource, type DataSourceOptions, type EntityTarget } from 'typeorm';
+import { DataSource, type DataSourceOptions, type EntityTarget, type Logger } from 'typeorm';
 import { MAX_TIMER_MS } from '../values/duration.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { socketHost } from '../values/urls/notify-url.js';
@@ -19,6 +19,17 @@ type DatabaseTask = 'service' | 'migration';
 
 const isLimited = ({ role }: ResolvedOptions, task: DatabaseTask): boolean => task === 'service' && role !== null;
 
+const ignore = (): void => undefined;
+/** Prints nothing: TypeORM's loggers print a failed migration where commands print their result, or statements with secrets. */
+const SILENT: Logger = {
+  logQuery: ignore,
+  logQueryError: ignore,
+  logQuerySlow: ignore,
+  logSchemaBuild: ignore,
+  logMigration: ignore,
+  log: ignore,
+};
+
 /** TypeORM's options for the configured database. `embedded` is the opened embedded database, or null. */
 export async function dataSourceOptions(
   config: ResolvedOptions,
@@ -31,8 +42,7 @@ export async function dataSourceOptions(
     migrations: usherMigrations,
     migrationsTableName: config.migrationTable,
     migrationsTransactionMode: 'each' as const,
-    // TypeORM's default prints a failed migration on standard output, where commands print their result.
-    logger: 'debug' as const,
+    logger: SILENT,
   };
   const timeoutMs = isLimited(config, task) ? socketTimeoutMs(config) : 0;
   if (database.kind === 'embedded') {

@@ -78,8 +78,9 @@ export class Backlog {
     const queue = this.all.find((one) => one.name === name);
     if (!queue) throw notFound('there is no such queue');
     await before();
-    await queue.resume().catch(() => {
-      throw unavailable('the queue does not answer');
+    await queue.resume().catch(({ message }: Error) => {
+      // The message is for the log.
+      throw Object.assign(unavailable('the queue does not answer'), { message });
     });
     await this.queries.queues.clear();
   }

@@ -91,7 +91,7 @@ export function pausedDeliveries(pauses: NonNullable<OverviewAnswers['pauses']>)
       html`The notifications wait. Resume the deliveries on the page that is linked.`,
     );
   });
-  const all = html`<a href="/ops/audit?action=delivery.paused">The audit</a> has all of them.`;
+  const all = html`See the others in <a href="/ops/audit?action=delivery.paused">the audit</a>.`;
   return pauses.length <= MAX_PAUSES ? shown : [...shown, warning(html`Only the oldest pauses are shown.`, all)];
 }
 
