@@ -21,7 +21,7 @@ const isLimited = ({ role }: ResolvedOptions, task: DatabaseTask): boolean => ta
 
 const ignore = (): void => undefined;
 /** Prints nothing: TypeORM's loggers print a failed migration where commands print their result, or statements with secrets. */
-const SILENT: Logger = {
+export const SILENT: Logger = {
   logQuery: ignore,
   logQueryError: ignore,
   logQuerySlow: ignore,

@@ -34,6 +34,7 @@ export const usherMigrations = [
 /** Names of Usher's migrations that the database does not have yet. It is read from the primary, and never written to. */
 export const pendingMigrations = (dataSource: DataSource): Promise<string[]> => onPrimary(dataSource, pendingOn);
 
+/** Gives `work` a connection to the primary, and releases it afterwards. */
 async function onPrimary<T>(dataSource: DataSource, work: (runner: QueryRunner) => Promise<T>): Promise<T> {
   const runner = dataSource.createQueryRunner('master');
   try {

@@ -1,21 +1,13 @@
 import type { DataSource, Logger } from 'typeorm';
+import { SILENT } from '../../src/database/data-source-options.js';
 
 export interface Statement {
   sql: string;
   parameters: unknown[];
 }
 
-const ignore = (): undefined => undefined;
 /** A logger that does what `methods` do, and ignores the rest. */
-export const loggerOf = (methods: Partial<Logger>): Logger => ({
-  logQuery: ignore,
-  logQueryError: ignore,
-  logQuerySlow: ignore,
-  logSchemaBuild: ignore,
-  logMigration: ignore,
-  log: ignore,
-  ...methods,
-});
+export const loggerOf = (methods: Partial<Logger>): Logger => ({ ...SILENT, ...methods });
 
 /** Every statement of a data source from now on, as the driver gets it: one for each wait for the database. */
 export function statementsFromNowOn(dataSource: DataSource): string[] {

@@ -91,8 +91,8 @@ export function pausedDeliveries(pauses: NonNullable<OverviewAnswers['pauses']>)
       html`The notifications wait. Resume the deliveries on the page that is linked.`,
     );
   });
-  const all = html`See the others in <a href="/ops/audit?action=delivery.paused">the audit</a>.`;
-  return pauses.length <= MAX_PAUSES ? shown : [...shown, warning(html`Only the oldest pauses are shown.`, all)];
+  const others = html`See the others in <a href="/ops/audit?action=delivery.paused">the audit</a>.`;
+  return pauses.length <= MAX_PAUSES ? shown : [...shown, warning(html`Only the oldest pauses are shown.`, others)];
 }
 
 /** With the queue on Postgres, workers of embedding applications are unknown, so a lack shows only if something waits. */
