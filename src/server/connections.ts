@@ -157,28 +157,29 @@ export function takeTurns(server: FastifyInstance): void {
 export const WAITING_ROUTES =
   /^\/(webhooks\/test|client\/notify-url|sandbox\/certifications|ops\/(queues.*|(receivers|clients)\/:\w+\/(test|notify-url))|portal\/settings\/(test|notify-url|certify))$/;
 
+/** On Node 20 and 22, a timer in a WeakMap would keep the request in memory until a collection of the old generation. */
+type TimedRequest = FastifyRequest & { usherTimer?: NodeJS.Timeout | null };
+
 /**
  * Answers 503 to a request that takes longer than `databaseTimeoutMs`. Its statement goes on until the database ends
  * it, because no driver can cancel one. The time in which a client sends a body does not count.
  */
 export function answerInTime(server: FastifyInstance, { databaseTimeoutMs }: Pick<Config, 'databaseTimeoutMs'>): void {
-  const timers = new WeakMap<FastifyRequest, NodeJS.Timeout>();
   const answer = ({ method }: FastifyRequest, reply: FastifyReply): void => {
     const { headersSent, destroyed } = reply.raw;
     if (!headersSent && !destroyed) reply.send(noAnswerIn(databaseTimeoutMs, method));
   };
-  const start = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+  const start = (request: TimedRequest, reply: FastifyReply, done: () => void): void => {
     if (!WAITING_ROUTES.test(request.routeOptions.url ?? ''))
-      timers.set(request, setTimeout(answer, databaseTimeoutMs, request, reply).unref());
+      request.usherTimer = setTimeout(answer, databaseTimeoutMs, request, reply).unref();
     done();
   };
-  // On Node 20 and 22 the timer would keep the request in memory until a collection of the old generation.
-  const stop = <T>(request: FastifyRequest, _: FastifyReply, body: T, done: (error: null, body: T) => void): void => {
-    clearTimeout(timers.get(request));
-    timers.delete(request);
+  const stop = <T>(request: TimedRequest, _: FastifyReply, body: T, done: (error: null, body: T) => void): void => {
+    clearTimeout(request.usherTimer ?? undefined);
     done(null, body);
   };
   server
+    .decorateRequest('usherTimer', null)
     .addHook('onRequest', start)
     .addHook('preParsing', stop)
     .addHook('preValidation', start)
