@@ -121,8 +121,13 @@ export function addressGroup(address: string, groups = 4): string {
 }
 
 export const REQUEST_ID_HEADER = 'X-Request-Id';
+const MAX_REQUEST_ID_LENGTH = 64;
 /** The allowed format of a client's own request id. The log contains it unchanged. */
 export const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** An application's own request id as a column keeps it, because an id that is long or not ASCII must not prevent the change. */
+export const storedRequestId = (id: string | null): string | null =>
+  id && id.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_REQUEST_ID_LENGTH);
 
 /** The X-Request-Id header if its format is allowed, otherwise a new id. */
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {

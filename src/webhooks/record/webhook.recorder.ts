@@ -3,6 +3,7 @@ import DataLoader from 'dataloader';
 import type { EntityManager } from 'typeorm';
 import { unknownClient } from '../../clients/clients.service.js';
 import { AfterCommit, allEnded, databaseNow } from '../../database/sql.js';
+import { storedRequestId } from '../../http/exchange.js';
 import { Problem, unprocessable } from '../../http/problem.js';
 import { OnOrderCompleted, type OrderCompleted, SharesTransaction } from '../../events/events.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -67,6 +68,7 @@ export class WebhookRecorder {
       liveKey: liveKeyOf(request),
       createdAt,
       ...request,
+      requestId: storedRequestId(request.requestId),
     }));
     if (endsWithNext(manager)) return this.recordFirst(manager, rows);
     // The first row of each live key.

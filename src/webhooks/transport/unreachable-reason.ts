@@ -21,6 +21,8 @@ export const REASONS: Readonly<Record<string, UnreachableReason>> = {
   EADDRNOTAVAIL: ['host-unreachable', 'network unreachable'],
   UND_ERR_SOCKET: ['connection-closed', 'connection closed before an answer'],
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: NOT_HTTP,
+  // Undici's, about a status below 100.
+  ERR_ASSERTION: NOT_HTTP,
   UND_ERR_HEADERS_OVERFLOW: ['answer-headers-too-large', 'response headers too large'],
   CERT_HAS_EXPIRED: ['tls-expired', 'certificate has expired'],
   CERT_NOT_YET_VALID: ['tls-not-yet-valid', 'certificate is not valid yet'],

@@ -6,6 +6,7 @@ import { heldBy } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { runSql } from '../../database/statements/statement.js';
+import { storedRequestId } from '../../http/exchange.js';
 import { conflict, notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type Actor, fitting } from '../../values/actor.js';
@@ -162,7 +163,7 @@ export class WebhookResends {
       refused: 0,
       actor: name,
       actorAddress: address,
-      requestId,
+      requestId: storedRequestId(requestId),
       createdAt,
       finishedAt: null,
     };

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { OrdersService } from '../../../src/orders/orders.service.js';
+import { Webhook } from '../../../src/webhooks/webhook.entity.js';
 import { TestReceiver } from '../../support/receiver.js';
 import { COMPLETION, type TestClient, TestUsher } from '../../support/usher.js';
 
@@ -51,6 +53,16 @@ test('an order without a Notify URL of its own is notified at the one that the c
   expect(await usher.webhook(key, 'SUCCESS')).toMatchObject({ notifyUrl: `${receiver.url}/after` });
   expect(await usher.webhook(own, 'SUCCESS')).toMatchObject({ notifyUrl: `${receiver.url}/own` });
   expect(receiver.of(key)).toHaveLength(1);
+});
+
+test('an order is completed and notified whatever request id an application passes', async () => {
+  const orders = usher.running.app.get(OrdersService, { strict: false });
+  const key = await client.order();
+  const requestId = `Root=1-67891233-abcdef012345678912345678;\0${'é'.repeat(64)}`;
+  expect(await orders.complete(key, COMPLETION, { requestId })).toMatchObject({ status: 'COMPLETED' });
+  await usher.webhook(key, 'SUCCESS');
+  const stored = await usher.dataSource.manager.findOneByOrFail(Webhook, { referenceId: key });
+  expect(stored.requestId).toBe(`Root=1-67891233-abcdef012345678912345678;${'?'.repeat(23)}`);
 });
 
 describe('an order completed again with other values', () => {

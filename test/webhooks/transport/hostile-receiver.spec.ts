@@ -115,6 +115,7 @@ describe('an answer that is not HTTP', () => {
   test.each([
     ['a mail server', '220 smtp.example.com ESMTP\r\n', 'invalid HTTP response'],
     ['rubbish', '\u0000\u0001\u0002\u0003\r\n\r\n', 'invalid HTTP response'],
+    ['a status below 100', 'HTTP/1.1 099 Too low\r\n\r\n', 'invalid HTTP response'],
     ['two Content-Length headers', `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, 'invalid HTTP response'],
     ['a Content-Length that is not a number', `${OK}Content-Length: two\r\n\r\nab`, 'invalid HTTP response'],
     [

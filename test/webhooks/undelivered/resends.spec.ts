@@ -37,6 +37,13 @@ const get = <T>(service: abstract new (...injected: never[]) => T): T =>
 const holderOf = ({ id }: TestClient) => ({ clientId: id, ownerId: null });
 const FAILED = { status: 'FAILED' };
 
+test('a request to resend begins whatever request id an application passes', async () => {
+  const client = await usher.client(receiver.url);
+  const { id } = await get(WebhookResends).start(holderOf(client), FAILED, { requestId: `\0${'r'.repeat(100)}` });
+  const row = await usher.dataSource.manager.findOneByOrFail(WebhookResend, { id });
+  expect(row.requestId).toBe(`?${'r'.repeat(63)}`);
+});
+
 describe('POST /webhooks/resend', () => {
   test('sends every FAILED notification of the client again, once for each order, and shows its progress', async () => {
     const [client, other] = [await usher.client(receiver.url), await usher.client(receiver.url)];
