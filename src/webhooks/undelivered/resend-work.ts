@@ -71,12 +71,12 @@ export class ResendWork {
     return inTransaction(this.dataSource, async (manager) => {
       const request = await manager.findOne(WebhookResend, { where: { id }, lock: { mode: 'pessimistic_write' } });
       if (!request || request.finishedAt !== null) return 'finished';
-      const ids = await this.nextIds(manager, request);
+      const most = Math.min(room, BATCH);
+      const ids = await this.nextIds(manager, request, most);
       const { host, reason, isSentAgain } = request;
       // Conditions that no index supports.
       const isAny = host === null && reason === null && isSentAgain === null;
       const fitting = isAny ? ids : await fittingIds(manager, ids, { host, reason, isSentAgain, asOf: id });
-      const most = Math.min(room, BATCH);
       // Locked: a second request waits here, and then reads what the first one resent and how that ended.
       const failed = await manager.find(Webhook, {
         where: { ...selectedBy(request), id: In(fitting) },
@@ -85,7 +85,7 @@ export class ResendWork {
         lock: { mode: 'pessimistic_write' },
       });
       const refused = await this.resendAll(manager, request, failed);
-      const doneFromId = failed.length < most ? ids.at(-1) : failed.at(-1)?.id;
+      const doneFromId = failed.length < most || ids.length <= most ? ids.at(-1) : failed.at(-1)?.id;
       const done = { resent: request.resent + failed.length - refused, refused: request.refused + refused };
       if (doneFromId === undefined) await this.finish(manager, request);
       else await manager.update(WebhookResend, { id }, { ...done, doneFromId });
@@ -101,14 +101,18 @@ export class ResendWork {
     return Math.max(0, limit - (await countPending(this.dataSource, clientId, limit)));
   }
 
-  /** FAILED webhooks, the newest first, which may not fit the request. Reads only an index, see webhook-ids.ts. */
-  private async nextIds(manager: EntityManager, request: WebhookResend): Promise<string[]> {
+  /**
+   * FAILED webhooks, the newest first, which may not fit the request. Reads only an index, see webhook-ids.ts. Of chosen ones at
+   * most `most`, because the database may sort those of one millisecond differently.
+   */
+  private async nextIds(manager: EntityManager, request: WebhookResend, most: number): Promise<string[]> {
     const { clientId, referenceId, doneFromId, madeSince, madeUntil, webhookIds: chosen } = request;
     if (chosen)
       return chosen
         .filter((id) => doneFromId === null || id < doneFromId)
         .sort()
-        .reverse();
+        .reverse()
+        .slice(0, most);
     const { environment } = this.options;
     const before = doneFromId ?? firstIdAt(environment, madeUntil);
     const part = { before, from: firstIdAt(environment, madeSince), most: EXAMINED };
