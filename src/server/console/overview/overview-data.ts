@@ -109,7 +109,8 @@ export function overviewData({ manager }: DataSource, figures: DeliveryFigures, 
     });
     const shown = rows.filter(({ lost, isCapped, alarming }) => lost > 0 || isCapped || alarming.length > 0);
     const clients = await withClients(manager, shown);
-    return { clients: clients.sort((one, other) => other.lost - one.lost || other.ended - one.ended), since };
+    clients.sort((one, other) => other.lost - one.lost || other.ended - one.ended);
+    return { clients, since, isAnyAcknowledged: failing.some(({ acknowledgedBy }) => acknowledgedBy !== null) };
   });
 
   return {

@@ -152,10 +152,15 @@ function verdict(state: Overview, isNew: boolean) {
       : problems.length === 0 &&
         losses &&
         !isNew &&
-        notice('good', 'Notifications reach their receivers. No fault is known.')
+        (losses.isAnyAcknowledged
+          ? notice('warning', ACKNOWLEDGED)
+          : notice('good', 'Notifications reach their receivers. No fault is known.'))
   }
   ${problems}`;
 }
+
+const ACKNOWLEDGED =
+  'No alarm is left, but receivers whose alarm was acknowledged still fail. No other fault is known.';
 
 const atLeast = (count: number, isCapped: boolean) => `${count.toLocaleString('en')}${isCapped ? ' or more' : ''}`;
 

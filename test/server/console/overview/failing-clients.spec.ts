@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { noteAttempts } from '../../../../src/webhooks/contact/failing-hosts.js';
 import { eventually } from '../../../support/eventually.js';
 import { answer, TestReceiver } from '../../../support/receiver.js';
 import { ONE_ATTEMPT, type TestClient, TestUsher } from '../../../support/usher.js';
@@ -33,6 +34,22 @@ async function rowOf({ id }: TestClient): Promise<string> {
   const row = rows.find((one) => one.includes(`title="${id}"`) && one.includes('Not delivered'));
   return row?.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ') ?? '';
 }
+
+test('the overview does not say that notifications arrive while a receiver fails whose alarm was acknowledged', async () => {
+  await usher.webhook(await (await usher.client(receiver.url)).completedOrder(), 'SUCCESS');
+  const { id: clientId } = await usher.client();
+  const host = 'acknowledged.example';
+  const at = Date.now();
+  const failure = { error: 'answered 500', diagnosis: 'not-found', endedFailed: false } as const;
+  await usher.dataSource.transaction((manager) =>
+    noteAttempts(manager, [{ clientId, host, endedAt: at, madeAt: at, failure }]),
+  );
+  await pages.counted('/ops', /1 of \d clients fails; no notification lost/);
+  await pages.post('/ops/acknowledge', { client: clientId, hosts: host, note: 'known' });
+  const text = await pages.get('/ops');
+  expect(text).toContain('receivers whose alarm was acknowledged still fail');
+  expect(text).not.toContain('Notifications reach their receivers');
+});
 
 test('deliveries of a failing client are paused and resumed in its row, and the page shows it at once in the same range', async () => {
   const [one, other] = [await failing(), await failing()];
