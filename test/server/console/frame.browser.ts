@@ -83,6 +83,24 @@ test('a refresh keeps open what was opened', async () => {
   await page.context().close();
 });
 
+test('what was done is said once, not by a page that is reloaded or refreshed later', async () => {
+  const page = await open('/ops');
+  await page.goto(`${usher.running.url}/ops?range=7d&done=resume-queue`);
+  await page.getByText('The queue is resumed.').waitFor();
+  expect(page.url()).toBe(`${usher.running.url}/ops?range=7d`);
+  await refresh(page);
+  await page.getByText('The queue is resumed.').waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+test('a page says that it shows an older state if the server gives no answer to a refresh', async () => {
+  const page = await open('/ops');
+  await page.route(page.url(), () => undefined);
+  await Promise.all([page.waitForRequest(page.url()), page.clock.runFor(10_000)]);
+  await page.getByText('Not updated: this is an older state').waitFor();
+  await page.context().close();
+});
+
 test('the key / opens the search', async () => {
   const page = await open('/ops/clients');
   await page.getByRole('heading', { level: 1 }).click();

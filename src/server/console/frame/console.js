@@ -84,6 +84,11 @@
       history.replaceState(null, '', query.size ? `${pathname}?${query}` : pathname);
     }, 500);
 
+  // What was done is said once: a page that is reloaded or refreshed later would say it of another state.
+  const address = new URL(location);
+  address.searchParams.delete('done');
+  if (address.href !== location.href) history.replaceState(null, '', address);
+
   const bar = document.querySelector('.live');
   const [state, button] = bar?.children ?? [];
   const used = new WeakSet();
@@ -102,7 +107,9 @@
     try {
       const answer = await fetch(location, {
         headers: { accept: 'text/html', 'usher-live': '1', 'if-none-match': etag },
+        signal: AbortSignal.timeout(EVERY_MS),
       });
+      if (button.value) return;
       if (answer.redirected) return location.reload();
       if (answer.ok) {
         const text = await answer.text();
@@ -112,7 +119,7 @@
       } else if (answer.status !== 304) throw answer;
       state.textContent = 'Updates every 10 s';
     } catch {
-      state.textContent = 'The server does not answer; this is an older state';
+      if (!button.value) state.textContent = 'Not updated: this is an older state';
     }
   }
 
