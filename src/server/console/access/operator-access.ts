@@ -127,8 +127,8 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
       void reply.redirect(`${SIGN_IN_PATH}?${new URLSearchParams({ return_to: request.url })}`, 303);
       return false;
     }
-    // A Basic challenge would make the browser ask for a password in a window of its own.
-    if (this.read(request, 'session') !== null)
+    // A Basic challenge would make the browser ask for a password in a window of its own, also after a sign-out in another tab.
+    if (this.read(request, 'session') !== null || acceptsPage(request))
       throw unauthorized('the session has ended; sign in again at /ops/sign-in', 'Session realm="usher ops"');
     await this.credentials.check(request, 'operator', this.config.operator);
     return false;

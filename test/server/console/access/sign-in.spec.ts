@@ -41,6 +41,12 @@ describe('a browser without a session', () => {
     },
   );
 
+  test('is not asked for a password in a window of its own when it sends a form after a sign-out in another tab', async () => {
+    const { status, headers, text } = await new OperatorBrowser(usher).post('/ops/operators', {}, { page: null });
+    expect([status, headers.get('www-authenticate')]).toEqual([401, 'Session realm="usher ops"']);
+    expect(text).toContain('sign in again at /ops/sign-in');
+  });
+
   test('gets 401 where it does not ask for a page', async () => {
     const answer = await new OperatorBrowser(usher).send('GET', '/ops/queues/api/queues', { accept: '*/*' });
     expect(answer.status).toBe(401);
