@@ -77,7 +77,9 @@ export const auditPages = pagesWith([], ({ dataSource, manager, options }) => {
     if (!subject || subject.includes(':')) return filter;
     const [client, another] = await searchClients(manager, subject, 2);
     if (another) filter.faults.subject = 'Several clients have such a name. Give the id of one.';
-    filter.values.subject = client ? `client:${client.id}` : `webhook:${subject}`;
+    // An erased client has only its id.
+    const kind = !client && ID.test(subject) ? 'webhook' : 'client';
+    filter.values.subject = `${kind}:${client?.id ?? subject}`;
     return filter;
   }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { AuditEvent } from '../../../../src/audit/audit-event.entity.js';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { Client } from '../../../../src/clients/client.entity.js';
 import { newId } from '../../../../src/values/identifier.js';
 import { TestReceiver } from '../../../support/receiver.js';
 import { TestUsher } from '../../../support/usher.js';
@@ -48,6 +49,13 @@ test('the audit finds the client with exactly this name, and asks for an id if s
   expect(deeds(await find({ subject: whole }))).toEqual(['created a client']);
   const text = await pages.get(`/ops/audit?subject=${encodeURIComponent(whole.slice(1))}`, 400);
   expect(text).toContain('Several clients have such a name');
+});
+
+test('the audit finds the events of an erased client by its id', async () => {
+  const { id } = await usher.client();
+  await usher.clients.setDisabled(id, true);
+  await usher.dataSource.manager.delete(Client, { id });
+  expect(deeds(await find({ subject: id }))).toEqual(['disabled a client', 'created a client']);
 });
 
 test('the audit links clients by their names, notifications, and the notifications that were sent again', async () => {
