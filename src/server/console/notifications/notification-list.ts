@@ -184,7 +184,7 @@ export function resendPage(
   const isRunning = finishedAt === null;
   const body = html`${tiles({
       State: statusBadge(stateOf(resend).toLowerCase(), isRunning || isStopped ? 'warning' : 'good'),
-      Selected: resend.selected ?? 'more than 10,000',
+      Selected: resend.selected ?? 'not counted',
       'Sent again': resent,
       Delivered: [made('SUCCESS', delivered), delivered && delivered === resent ? 'good' : null],
       'Failed again': [made('FAILED', failedAgain), failedAgain ? 'bad' : null],

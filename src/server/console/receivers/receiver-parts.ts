@@ -64,7 +64,7 @@ export const healthTable = ({ clientId }: Visit, { hosts }: WebhookHealth) =>
       'Last failure': { time: 'lastFailureAt' },
       Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
       'Oldest pending': { time: 'oldestPendingAt' },
-      'Paused since': { time: 'pausedSince' },
+      'Host paused since': { time: 'pausedSince' },
       Median: { number: ({ answerTimes: times }) => times && `${times.medianMs} ms` },
       p95: { number: ({ answerTimes: times }) => times && `${times.p95Ms} ms` },
     },

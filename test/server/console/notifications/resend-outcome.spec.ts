@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ANY_WEBHOOK } from '../../../../src/webhooks/search/webhook-criteria.js';
+import { WebhookResend } from '../../../../src/webhooks/undelivered/webhook-resend.entity.js';
+import { WebhookResends } from '../../../../src/webhooks/undelivered/webhook-resends.js';
 import { eventually } from '../../../support/eventually.js';
 import { answer, TestReceiver } from '../../../support/receiver.js';
 import { ONE_ATTEMPT, TestUsher } from '../../../support/usher.js';
@@ -70,4 +73,13 @@ test('the page of a resend shows how many arrived and how many failed again unti
     false,
   ]);
   expect(await pages.listed('UNRESOLVED', client.id)).toEqual([]);
+});
+
+test('the page of a resend names no number of selected notifications that nobody has counted', async () => {
+  const resends = usher.running.app.get(WebhookResends, { strict: false });
+  const id = await resends.startFor({ ...ANY_WEBHOOK, clientId: (await usher.client()).id });
+  // As if more than 10,000 had been looked at, of which few fit.
+  await usher.dataSource.manager.update(WebhookResend, { id }, { selected: null });
+  const text = await pages.finished(`/ops/resends/${id}`);
+  expect(text).toMatch(/<dt>Selected<\/dt>\s*<dd class="">not counted<\/dd>/);
 });
