@@ -52,7 +52,7 @@ async function pendingOn(runner: QueryRunner): Promise<string[]> {
   const path = driver.buildTableName(tableOf(dataSource), schema, database);
   const table = path.split('.').map((part) => driver.escape(part));
   // First, because another process may create both tables in one transaction at the same moment.
-  const hasTables = await runner.hasTable(tablePath(runner, 'usher_client'));
+  const hasTables = await runner.hasTable(tablePath(runner, CLIENTS));
   if (!(await runner.hasTable(path))) {
     if (!hasTables) return usherMigrations.map(({ name }) => name);
     throw new StartUpError(
@@ -63,8 +63,21 @@ async function pendingOn(runner: QueryRunner): Promise<string[]> {
   }
   const rows: { name: string }[] = await runner.query(`SELECT name FROM ${table.join('.')}`);
   const done = rows.map(({ name }) => name);
+  // Asked again, because another process may have made them since.
+  if (
+    !hasTables &&
+    usherMigrations.some(({ name }) => done.includes(name)) &&
+    !(await runner.hasTable(tablePath(runner, CLIENTS)))
+  )
+    throw new StartUpError(
+      `${path} records the migrations of Usher, but this connection sees no table ${tablePath(runner, CLIENTS)}; the tables ` +
+        'were dropped, the database user has no rights to them, or they have the entityPrefix or schema of an application, ' +
+        'whose tables only that application can use',
+    );
   return usherMigrations.map(({ name }) => name).filter((name) => !done.includes(name));
 }
+
+const CLIENTS = 'usher_client';
 
 const tableOf = ({ options }: DataSource): string => options.migrationsTableName ?? 'migrations';
 

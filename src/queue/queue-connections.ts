@@ -199,7 +199,7 @@ function missingTables({ database, queuePrefix }: ResolvedOptions): StartUpError
   const remedy =
     database.kind === 'host'
       ? `run the migration ${queueMigrationName(queuePrefix)} of usherQueueMigration({ prefix: '${queuePrefix}' }), or call migrateUsherQueue() with the options of UsherModule`
-      : 'run "usher migrate" first';
+      : `run "usher migrate" first, or correct QUEUE_PREFIX=${queuePrefix}`;
   return new StartUpError(`the queue lacks tables that BullMQ needs, or has old ones; ${remedy}`);
 }
 

@@ -161,6 +161,20 @@ describe('usher migrate', () => {
     expect(migrations).toEqual(NAMES.map((name) => ({ name, isDone: true })));
   });
 
+  test('commands are told when the tables that the migrations made have the prefix of an application', async () => {
+    await withDataSource((dataSource) =>
+      new DataSource({ ...dataSource.options, entityPrefix: 'shop_', migrationsTableName: 'migrations' }).initialize(),
+    ).then((host) => host.runMigrations().finally(() => host.destroy()));
+    const told = { ...database.settings, DATABASE_MIGRATION_TABLE: 'migrations' };
+    for (const args of [['client', 'list'], ['migrate', '--status'], ['migrate']])
+      expect(await usher(told, args)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(
+          /^usher: .*migrations records .+ sees no table .*usher_client; .+ entityPrefix .+\n$/,
+        ),
+      });
+  });
+
   test('an application with a prefix is told that its tables were not made by migrations', async () => {
     await withDataSource(async (dataSource) => {
       const host = await new DataSource({ ...dataSource.options, entityPrefix: 'cinema_' }).initialize();

@@ -176,7 +176,9 @@ if (BACKEND === 'postgres') {
 
     test('lacks the tables of the queue', async () => {
       const backend = await createBackend();
-      const wanted = 'the queue lacks tables that BullMQ needs, or has old ones; run "usher migrate" first';
+      const wanted =
+        'the queue lacks tables that BullMQ needs, or has old ones; run "usher migrate" first, or correct ' +
+        'QUEUE_PREFIX=usher-sandbox';
       await expectServerRefusal({ ...backend.settings, QUEUE_URL: `${POSTGRES_URL}/postgres` }, wanted);
       await backend.drop();
     });

@@ -94,14 +94,12 @@ export class ClaimStore {
   private async classify(manager: EntityManager, ids: string[], answers: Answers): Promise<EndedWebhook[]> {
     const now = await databaseNow(manager);
     const failed = await failExhausted(manager, ids, this.options.retry.maxAttempts, now);
-    const pending = await manager.find(Webhook, {
-      select: { id: true, nextAttemptAt: true },
-      where: { id: In(ids), status: 'PENDING' },
-    });
-    for (const { id, nextAttemptAt } of pending) {
-      // When its pause ends, it becomes due and gets a new job.
-      if ((nextAttemptAt ?? 0) >= HELD_FROM) continue;
-      answers.set(id, { kind: 'deferred', inMs: Math.max((nextAttemptAt ?? now) - now, LOCKED_MS) });
+    const select = { id: true, status: true, nextAttemptAt: true } as const;
+    for (const { id, status, nextAttemptAt } of await manager.find(Webhook, { select, where: { id: In(ids) } })) {
+      const inMs = Math.max((nextAttemptAt ?? now) - now, LOCKED_MS);
+      // When its pause ends, a held one becomes due and gets a new job.
+      const isOver = status !== 'PENDING' || (nextAttemptAt ?? 0) >= HELD_FROM;
+      answers.set(id, isOver ? { kind: 'ended' } : { kind: 'deferred', inMs });
     }
     return failed;
   }
@@ -120,7 +118,7 @@ const answersOf = (claims: Claim[]): Answers =>
 
 /** Returns a claim only once: BullMQ runs a job twice when it wrongly considers it stalled. */
 function takeOnce(answers: Answers, id: string): ClaimResult {
-  const answer = answers.get(id) ?? { kind: 'ended' };
+  const answer = answers.get(id) ?? { kind: 'missing' };
   if (answer.kind === 'claimed') answers.set(id, { kind: 'deferred', inMs: LOCKED_MS });
   return answer;
 }

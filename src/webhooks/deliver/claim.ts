@@ -26,8 +26,10 @@ export interface Claim {
 
 export type NoAttempt =
   | { kind: 'deferred'; inMs: number }
-  /** Nothing is left to do: the webhook has ended, or its row was deleted. */
-  | { kind: 'ended' };
+  /** Nothing is left to do: the webhook has ended, or a pause holds it. */
+  | { kind: 'ended' }
+  /** The database has no such webhook: its client was erased, or its job is of another application. */
+  | { kind: 'missing' };
 
 export type ClaimResult = { kind: 'claimed'; claim: Claim } | NoAttempt;
 

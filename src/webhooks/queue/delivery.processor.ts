@@ -1,6 +1,7 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq';
 import { isDatabaseDown } from '../../database/sql.js';
+import { queueWarnings } from '../../queue/repeated-warnings.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { DatabaseOutage } from '../deliver/database-outage.js';
@@ -64,7 +65,8 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     result: Exclude<DeliveryResult, { kind: 'delivered' }>,
     token?: string,
   ): Promise<undefined> {
-    if (result.kind === 'ended') return undefined;
+    if (result.kind === 'missing') this.warnOfMissing(job.id ?? '');
+    if (result.kind === 'ended' || result.kind === 'missing') return undefined;
     if (result.kind === 'deferred') return this.defer(job, result.inMs, token);
     await job.log(shown(result)).catch((error: Error) => {
       this.logger.debug(`job ${job.id ?? ''}: the log line of this attempt was not written: ${error.message}`);
@@ -72,6 +74,14 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     if (result.kind === 'exhausted') throw new UnrecoverableError(result.line);
     if (job.priority !== RETRY_PRIORITY) await job.changePriority({ priority: RETRY_PRIORITY });
     throw new DeliveryFailed(result.line, result.dueInMs);
+  }
+
+  /** Where two databases share a queue, each takes jobs of the other, whose notifications then wait for a retry run. */
+  private warnOfMissing(webhookId: string): void {
+    queueWarnings.warn(
+      `webhook ${webhookId} has a job, but is not in this database: its client was erased, the database was restored, or the ` +
+        `queue is shared with another database; then give each another queue prefix than ${this.options.queuePrefix}`,
+    );
   }
 
   /** An error here, such as a database that is down, defers the job and does not count as an attempt. */

@@ -57,7 +57,7 @@ test('a batch counts and records an attempt of the webhooks that it claims, and 
   const { retry } = usher.running.app.get<ResolvedOptions>(USHER_OPTIONS);
   const begunAt = await databaseNow(manager);
   const answers = await newStore().claim([claimed, due, 'unknown', ended, other]);
-  expect(answers.map(({ kind }) => kind)).toEqual(['deferred', 'claimed', 'ended', 'ended', 'claimed']);
+  expect(answers.map(({ kind }) => kind)).toEqual(['deferred', 'claimed', 'missing', 'ended', 'claimed']);
   expect(await manager.find(Webhook, others)).toEqual(before);
   for (const id of [due, other]) {
     const [attempt, ...more] = await manager.findBy(WebhookAttempt, { webhookId: id });
