@@ -166,8 +166,7 @@ type TimedRequest = FastifyRequest & { usherTimer?: NodeJS.Timeout | null };
  */
 export function answerInTime(server: FastifyInstance, { databaseTimeoutMs }: Pick<Config, 'databaseTimeoutMs'>): void {
   const answer = ({ method }: FastifyRequest, reply: FastifyReply): void => {
-    const { headersSent, destroyed } = reply.raw;
-    if (!headersSent && !destroyed) reply.send(noAnswerIn(databaseTimeoutMs, method));
+    if (!reply.raw.headersSent && !reply.raw.destroyed) reply.send(noAnswerIn(databaseTimeoutMs, method));
   };
   const start = (request: TimedRequest, reply: FastifyReply, done: () => void): void => {
     if (!WAITING_ROUTES.test(request.routeOptions.url ?? ''))
