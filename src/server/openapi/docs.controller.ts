@@ -54,7 +54,8 @@ export class InternalReaders implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const { internal } = this.config;
-    const isService = parseBasicHeader(request.headers.authorization)[0]?.id === internal?.user;
+    const [credentials] = parseBasicHeader(request.headers.authorization);
+    const isService = credentials !== undefined && credentials.id === internal?.user;
     if (!isService && (await this.access.operatorOf(request))) return true;
     await this.credentials.check(request, 'internal', internal);
     return true;

@@ -97,6 +97,17 @@ describe('OPS_PUBLIC_URL', () => {
   });
 });
 
+test('without INTERNAL_USER an operator reads the internal operations, also by the session, and nobody else does', async () => {
+  const { INTERNAL_USER: _, INTERNAL_PASSWORD: __, ...others } = OWN_CREDENTIALS;
+  // A loopback address, but not one for which INTERNAL_USER has a default.
+  const alone = await TestUsher.start({ ...others, HOST: '127.1' });
+  const browser = await OperatorBrowser.of(alone, 'reader', 'viewer');
+  const signedOut = new OperatorBrowser(alone);
+  for (const path of ['/docs/internal', '/docs/internal.json'])
+    expect([(await browser.get(path)).status, (await signedOut.get(path)).status]).toEqual([200, 401]);
+  await alone.stop();
+});
+
 test('the cookies of members and of the console have different names, and neither site accepts a session of the other', async () => {
   const { browser: member } = await signedIn(usher);
   const operator = new OperatorBrowser(usher.atOpsPort());
