@@ -1,12 +1,17 @@
 /** The remedy for an unknown name below `path`: a similar known name, or the list of all. */
 export function remedyFor(name: string, known: readonly string[], path = ''): string {
-  const distances = known.map((other) => ({ other, distance: editDistance(name.toLowerCase(), other.toLowerCase()) }));
-  const [nearest] = distances.sort((left, right) => left.distance - right.distance);
-  // At most one typo for every four letters, and at least one.
-  return nearest && nearest.distance <= Math.max(1, Math.floor(nearest.other.length / 4))
+  const [nearest] = known
+    // Each letter that one of them has more is a typo. Without this, a very long name would take long to compare.
+    .filter((other) => Math.abs(other.length - name.length) <= typosIn(other))
+    .map((other) => ({ other, distance: editDistance(name.toLowerCase(), other.toLowerCase()) }))
+    .sort((left, right) => left.distance - right.distance);
+  return nearest && nearest.distance <= typosIn(nearest.other)
     ? `did you mean ${path}${nearest.other}?`
     : `use ${known.length > 1 ? 'one of ' : ''}${known.join(', ')}`;
 }
+
+/** At most one typo for every four letters, and at least one. */
+const typosIn = (name: string): number => Math.max(1, Math.floor(name.length / 4));
 
 /** Number of letters to add, remove, replace, or swap with the next one (Damerau-Levenshtein). */
 export function editDistance(left: string, right: string): number {
