@@ -14,6 +14,8 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
   /** Whether a shutdown has begun. From then on the process is not ready, and each response closes its connection. */
   isShuttingDown = false;
   private readonly warnings = new RepeatedWarnings(new Logger('Usher health'));
+  /** The check that runs now. */
+  private checking: Promise<string[]> | null = null;
 
   constructor(
     private readonly health: UsherHealth,
@@ -44,18 +46,21 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
   @Get('ready')
   async ready(): Promise<{ status: 'ok' }> {
     if (this.isShuttingDown) throw unavailable('the process is shutting down');
+    // Requests of the same moment share a check: no limit counts them, and each check needs several statements.
+    this.checking ??= this.check().finally(() => (this.checking = null));
+    const failing = await this.checking;
+    if (failing.length > 0) throw notReady(failing);
+    return { status: 'ok' };
+  }
+
+  /** The parts that are not ready. Never rejects. */
+  private async check(): Promise<string[]> {
     const [database, queue] = await Promise.all([
       this.health.isDatabaseReady(),
       this.config.role === 'worker' ? this.health.isQueueReady() : true,
     ]);
     const lacksKeys = database && (await this.lacksKeys());
-    const failing = [
-      ...(database ? [] : ['database']),
-      ...(queue ? [] : ['queue']),
-      ...(lacksKeys ? ['master key'] : []),
-    ];
-    if (failing.length > 0) throw notReady(failing);
-    return { status: 'ok' };
+    return [...(database ? [] : ['database']), ...(queue ? [] : ['queue']), ...(lacksKeys ? ['master key'] : [])];
   }
 
   /** The keys can be checked only while the database answers. */

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { usherMigrations } from '../../../src/database/migrator.js';
+import { HealthController } from '../../../src/server/health/health.controller.js';
 import { BACKEND, MYSQL_URL, POSTGRES_URL, REDIS_URL } from '../../support/backend.js';
 import { eventually } from '../../support/eventually.js';
+import { statementsOf } from '../../support/statements.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { TestUsher } from '../../support/usher.js';
 
@@ -53,6 +55,16 @@ describe('health', () => {
     expect([status, body]).toEqual([200, { status: 'ok' }]);
   });
 
+  test('many requests for ready at the same moment need no more statements than one', async () => {
+    const controller = usher.running.app.get(HealthController);
+    const alone = await statementsOf(usher.dataSource, () => controller.ready());
+    const together = await statementsOf(usher.dataSource, () =>
+      Promise.all(Array.from({ length: 50 }, () => controller.ready())),
+    );
+    expect(alone.length).toBeGreaterThan(0);
+    expect(together).toHaveLength(alone.length);
+  });
+
   test('while a migration is missing, ready is 503, because the process needs tables that are not there', async () => {
     const rename = (from: string, to: string): Promise<unknown> =>
       usher.dataSource.query(`UPDATE usher_migration SET name = '${to}' WHERE name = '${from}'`);
@@ -99,11 +111,14 @@ describe('health', () => {
   });
 
   test('database connections that stop answering are replaced', async () => {
-    await Promise.all(Array.from({ length: 20 }, ready));
+    // Each looks for the client.
+    const reads = () =>
+      Promise.all(Array.from({ length: 20 }, () => usher.request('GET', '/auth/authorize?client_id=nobody', {})));
+    await reads();
     proxies!.database.silence();
     await eventually('all connections are replaced', async () => {
-      const answers = await Promise.all(Array.from({ length: 20 }, ready));
-      return answers.every(({ status }) => status === 200);
+      const answers = await reads();
+      return answers.every(({ status }) => status === 400);
     });
   });
 });
