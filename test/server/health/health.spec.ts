@@ -26,6 +26,9 @@ beforeAll(async () => {
       DATABASE_URL: made.database.through(DATABASE_URL!),
       QUEUE_URL: made.queue.through(QUEUE_URL ?? DATABASE_URL!),
       USHER_ROLE: role,
+      // A connection that stops answering is closed after twice the longer one.
+      DATABASE_TIMEOUT: '5s',
+      WEBHOOK_TIMEOUT: '5s',
     }));
   [usher, api, worker] = [await start('all'), await start('api'), await start('worker')];
 });
