@@ -1,11 +1,11 @@
 import { connect, Socket } from 'node:net';
 import { coerce, lt } from 'semver';
-import { DataSource, type DataSourceOptions, type EntityTarget, type Logger } from 'typeorm';
+import { DataSource, type DataSourceOptions, type EntityTarget } from 'typeorm';
 import { MAX_TIMER_MS } from '../values/duration.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { socketHost } from '../values/urls/notify-url.js';
 import { loadPackage, StartUpError, unreachable } from '../values/start-up-error.js';
-import { loadPg } from './data-source.js';
+import { loadPg, SILENT } from './data-source.js';
 import { type EmbeddedPostgres, GUESTS_LIMIT_MS, openEmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
 import { IDLE_TRANSACTION_MS, prepareSessions } from './sessions.js';
@@ -18,17 +18,6 @@ const CONNECT_TIMEOUT_MS = 5_000;
 type DatabaseTask = 'service' | 'migration';
 
 const isLimited = ({ role }: ResolvedOptions, task: DatabaseTask): boolean => task === 'service' && role !== null;
-
-const ignore = (): void => undefined;
-/** Prints nothing: TypeORM's loggers print a failed migration where commands print their result, or statements with secrets. */
-export const SILENT: Logger = {
-  logQuery: ignore,
-  logQueryError: ignore,
-  logQuerySlow: ignore,
-  logSchemaBuild: ignore,
-  logMigration: ignore,
-  log: ignore,
-};
 
 /** TypeORM's options for the configured database. `embedded` is the opened embedded database, or null. */
 export async function dataSourceOptions(

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { DataSource, EntityManager, EntityTarget, QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager, EntityTarget, Logger, QueryRunner } from 'typeorm';
 import { loadPackage } from '../values/start-up-error.js';
 import { type Columns, type ListRow, mysqlRows, mysqlWithRows, type Parameter, postgresRows } from './rows.js';
 
@@ -8,6 +8,17 @@ import { type Columns, type ListRow, mysqlRows, mysqlWithRows, type Parameter, p
  * `getDataSourceToken('usher')`, so that `@InjectDataSource('usher')` injects it too.
  */
 export const USHER_DATA_SOURCE = 'usherDataSource';
+
+const ignore = (): void => undefined;
+/** Prints nothing: TypeORM's loggers print a failed migration where commands print their result, or statements with secrets. */
+export const SILENT: Logger = {
+  logQuery: ignore,
+  logQueryError: ignore,
+  logQuerySlow: ignore,
+  logSchemaBuild: ignore,
+  logMigration: ignore,
+  log: ignore,
+};
 
 /** A data source, or a manager or query runner of one. */
 export type OnDataSource = DataSource | EntityManager | QueryRunner;

@@ -1,5 +1,5 @@
 import type { DataSource, Logger } from 'typeorm';
-import { SILENT } from '../../src/database/data-source-options.js';
+import { SILENT } from '../../src/database/data-source.js';
 
 export interface Statement {
   sql: string;
