@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
@@ -8,6 +6,7 @@ import { FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';
 import { MailServer } from '../support/mail-server.js';
+import { refusingUrl } from '../support/ports.js';
 import { TestReceiver } from '../support/receiver.js';
 import { basic, type TestClient, TestUsher } from '../support/usher.js';
 
@@ -29,15 +28,6 @@ afterAll(async () => {
   await mail.close();
   receiver.close();
 });
-
-/** An address at which nothing listens any more. */
-async function closedUrl(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `http://127.0.0.1:${port}/notify`;
-}
 
 /** Moves everything that has happened one day into the past, as if the endpoint had been down since then. */
 async function aDayLater(): Promise<void> {
@@ -65,7 +55,7 @@ const keysOf = (bodies: string[]): string[] =>
   bodies.map((body) => (JSON.parse(body) as { data: { key: string } }).data.key).sort();
 
 test('a client whose endpoint was down for a day learns why, is told, catches up and proves that nothing is missing', async () => {
-  client = await usher.client(await closedUrl());
+  client = await usher.client(await refusingUrl());
   await usher.clients.setContact(client.id, CONTACT);
   const keys: string[] = [];
   for (let n = 0; n < ORDERS; n += 1) keys.push(await client.completedOrder());
@@ -98,7 +88,7 @@ test('a client whose endpoint was down for a day learns why, is told, catches up
     );
 
   // It repairs its URL, which is tried with a signed sample first, and has everything sent again.
-  expect((await asClient('PUT', '/client/notify-url', { notifyUrl: await closedUrl() })).status).toBe(422);
+  expect((await asClient('PUT', '/client/notify-url', { notifyUrl: await refusingUrl() })).status).toBe(422);
   expect((await asClient('PUT', '/client/notify-url', { notifyUrl: receiver.url })).status).toBe(200);
   const { status, body: resend } = await client.call('POST', '/webhooks/resend', { status: 'FAILED' });
   expect(status).toBe(202);
