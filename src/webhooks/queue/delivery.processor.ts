@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq';
 import { isDatabaseDown } from '../../database/sql.js';
-import { queueWarnings } from '../../queue/repeated-warnings.js';
+import { RepeatedWarnings } from '../../queue/repeated-warnings.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { DatabaseOutage } from '../deliver/database-outage.js';
@@ -28,6 +28,7 @@ const RETRY_PRIORITY = 10;
 @Injectable()
 export class DeliveryProcessor implements OnApplicationBootstrap {
   private readonly logger = new Logger('Usher DeliveryProcessor');
+  private readonly warnings = new RepeatedWarnings(this.logger);
 
   private readonly shares: SlotShares;
   private readonly deferrals: DeferralSchedule;
@@ -78,9 +79,9 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
 
   /** Where two databases share a queue, each takes jobs of the other, whose notifications then wait for a retry run. */
   private warnOfMissing(webhookId: string): void {
-    queueWarnings.warn(
-      `webhook ${webhookId} has a job, but is not in this database: its client was erased, the database was restored, or the ` +
-        `queue is shared with another database; then give each another queue prefix than ${this.options.queuePrefix}`,
+    this.warnings.warn(
+      `webhook ${webhookId} has a job, but is not in this database: its client was erased, the database was restored, or ` +
+        `another database uses the queue prefix ${this.options.queuePrefix} too; give each database a prefix of its own`,
     );
   }
 
