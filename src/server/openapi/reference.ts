@@ -21,19 +21,25 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
   );
   const resolved = (schema: JsonSchema): JsonSchema =>
     components.schemas[String(schema.$ref).replace('#/components/schemas/', '')] ?? schema;
+  /** The schemas of a union, else the schema alone. */
+  const choicesOf = (given: JsonSchema): JsonSchema[] => {
+    const schema = resolved(given);
+    return Array.isArray(schema.anyOf) ? schema.anyOf.flatMap(choicesOf) : [schema];
+  };
 
   /** The fields of an object and of the objects in it, with their paths. */
   const fieldsOf = (given: JsonSchema, before = ''): Field[] => {
-    const { properties = {}, required = [], items } = resolved(given);
-    if (items) return fieldsOf(items as JsonSchema, `${before.replace(/\.$/, '')}[].`);
+    const { properties = {}, required = [], items } = given;
+    if (items)
+      return choicesOf(items as JsonSchema).flatMap((item) => fieldsOf(item, `${before.replace(/\.$/, '')}[].`));
     return Object.entries(properties as Record<string, JsonSchema>).flatMap(([name, schema]) => [
       { name: before + name, schema: resolved(schema), isRequired: (required as string[]).includes(name) },
-      ...fieldsOf(schema, `${before}${name}.`),
+      ...choicesOf(schema).flatMap((choice) => fieldsOf(choice, `${before}${name}.`)),
     ]);
   };
   const columns: Columns<Field> = {
     name: ({ name }) => html`<code>${name}</code>`,
-    type: ({ schema, isRequired }) => typeOf(schema) + (isRequired ? ', required' : ''),
+    type: ({ schema, isRequired }) => choicesOf(schema).map(typeOf).join(' or ') + (isRequired ? ', required' : ''),
     meaning: ({ schema }) => words(schema.description as string),
   };
   const titled = (title: string, fields: Field[]): Html | false =>
@@ -45,7 +51,10 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
       .slice(0, 1)
       .map(({ schema, examples = {}, example = Object.values(examples)[0]?.value }) => {
         const types = Object.keys(content).join(' or ');
-        return html`${titled(`${caption} (${types})`, fieldsOf(schema))} ${example !== undefined && sample(example)}`;
+        const tables = choicesOf(schema).map((choice, index) =>
+          titled(`${index > 0 ? 'Or: ' : ''}${caption} (${types})`, fieldsOf(choice)),
+        );
+        return html`${tables} ${example !== undefined && sample(example)}`;
       });
   const section = ({ path, method, operation }: (typeof operations)[number]): Html =>
     html`<section aria-labelledby="${operation.operationId}">
@@ -88,9 +97,8 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
 const sample = (value: unknown): Html =>
   html`<pre tabindex="0"><code>${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</code></pre>`;
 
-function typeOf({ type, enum: values, const: only, anyOf, format }: JsonSchema): string {
-  if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(one as JsonSchema)).join(' or ');
-  if (only !== undefined) return String(only);
+function typeOf({ type, enum: values, const: only, format }: JsonSchema): string {
+  if (only !== undefined) return only === '' ? 'empty' : String(only);
   if (Array.isArray(values)) return values.join(', ');
-  return [type, format].filter(Boolean).flat().join(' ');
+  return [[type].flat().join(' or '), format].filter(Boolean).join(' ');
 }

@@ -113,3 +113,32 @@ test('without a public address the commands and the document have the address th
   const document = await (await fetch(`${local.running.url}/docs/openapi.json`)).json();
   expect(document).toMatchObject({ servers: [{ url: local.running.url }] });
 });
+
+describe('the reference', () => {
+  interface Schema {
+    properties?: Record<string, Schema>;
+    anyOf?: Schema[];
+    items?: Schema;
+  }
+  const namesIn = ({ properties = {}, anyOf = [], items = {} }: Schema): string[] => [
+    ...Object.keys(properties),
+    ...[...Object.values(properties), ...anyOf, ...(Object.keys(items).length > 0 ? [items] : [])].flatMap(namesIn),
+  ];
+
+  test('has every field of every body, also of a union and of an object that can be null', async () => {
+    const { components } = JSON.parse(await textOf('/docs/openapi.json')) as {
+      components: { schemas: Record<string, Schema> };
+    };
+    const reference = await textOf('/docs/reference');
+    const shown = new Set([...reference.matchAll(/<code>(?:[\w[\].]+\.)?(\w+)<\/code>/g)].map(([, name]) => name));
+    const names = Object.values(components.schemas).flatMap(namesIn);
+    expect(names).toContain('code_verifier');
+    expect(names.filter((name) => !shown.has(name))).toEqual([]);
+  });
+
+  test('says of every field which types it has', async () => {
+    const types = [...(await textOf('/docs/reference')).matchAll(/data-[\w-]+="type"[^>]*>\s*<div>([^<]*)/g)];
+    expect(types.length).toBeGreaterThan(100);
+    expect(types.map(([, type]) => type).filter((type) => !/^\w/.test(String(type)))).toEqual([]);
+  });
+});
