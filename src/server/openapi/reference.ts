@@ -61,8 +61,8 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
       <h3 id="${operation.operationId}">${operation.summary}</h3>
       <p>
         <code>${method} ${path}</code>
-        ${operation.security.length > 0 && html`· ${operation.security.flatMap(Object.keys).join(' or ')}`} ·
-        <a href="try#tag/${anchorOf(operation.tags.join())}/${method}${path}">Try it</a>
+        ${operation.security.length > 0 && html`· ${operation.security.flatMap(Object.keys).join(' or ')}`}
+        ${path in paths && html`· <a href="try#tag/${anchorOf(operation.tags.join())}/${method}${path}">Try it</a>`}
       </p>
       ${words(operation.description)}
       ${titled(

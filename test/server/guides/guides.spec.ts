@@ -141,4 +141,13 @@ describe('the reference', () => {
     expect(types.length).toBeGreaterThan(100);
     expect(types.map(([, type]) => type).filter((type) => !/^\w/.test(String(type)))).toEqual([]);
   });
+
+  test('leads to the workbench for every request, and not for the notification, which the service sends', async () => {
+    const { paths } = JSON.parse(await textOf('/docs/openapi.json')) as { paths: Record<string, object> };
+    const links = [...(await textOf('/docs/reference')).matchAll(/href="try#tag\/[\w-]+\/([A-Z]+)([^"]*)"/g)];
+    const requests = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(links.map(([, method, path]) => `${method} ${path}`).sort()).toEqual(requests.sort());
+  });
 });
