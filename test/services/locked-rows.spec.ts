@@ -2,6 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Type } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { Grant } from '../../src/auth/tokens/grant.entity.js';
+import { TokenStore } from '../../src/auth/tokens/store/token.store.js';
+import { digestToken } from '../../src/auth/tokens/token.js';
 import { dialectOf, isPostgres } from '../../src/database/data-source.js';
 import { prepareSessions } from '../../src/database/sessions.js';
 import { databaseNow, inTransaction, isDatabaseDown, isOutOfTime } from '../../src/database/sql.js';
@@ -36,9 +39,9 @@ beforeAll(async () => {
 afterAll(() => usher.stop());
 
 /** Holds rows in the transaction of another session while `work` runs. */
-const whileHeld = (rows: string, work: () => Promise<unknown>): Promise<unknown> =>
+const whileHeld = (rows: string, work: () => Promise<unknown>, lock = 'FOR UPDATE'): Promise<unknown> =>
   usher.dataSource.transaction('READ COMMITTED', async (manager) => {
-    await manager.query(`SELECT 1 FROM ${rows} FOR UPDATE`);
+    await manager.query(`SELECT 1 FROM ${rows} ${lock}`);
     return work();
   });
 /** By their keys: a scan of a small table would lock others too. */
@@ -110,6 +113,29 @@ test('a locked row of the figures does not hold up outcomes for as long as it is
     expect(await outcomes.record([second!])).toMatchObject([{ status: 'SUCCESS' }]);
   });
   expect(await count()).toBe(before + 1);
+});
+
+test('a refresh token whose row cannot be extended holds up no refresh of the same moment for longer', async () => {
+  const { manager } = usher.dataSource;
+  for (let made = 0; made < 4; made += 1) await client.token();
+  await manager.update(Grant, { clientId: client.id }, { expiresAt: (await databaseNow(manager)) + 3_600_000 });
+  const [locked, ...others] = await manager.findBy(Grant, { clientId: client.id });
+  const refresh = ({ clientId, refreshDigest, id }: Grant) => {
+    const accessDigest = digestToken(`access ${id}`);
+    const presented = { clientId, refreshDigest, accessDigest, generation: 0, rememberedSecret: null };
+    return provider(TokenStore).refresh(presented);
+  };
+  // A lock with which an access token can still be added.
+  const lock = isPostgres(usher.dataSource) ? 'FOR NO KEY UPDATE' : 'LOCK IN SHARE MODE';
+  await whileHeld(
+    `usher_grant ${dialectOf(usher.dataSource).byIndex('PRIMARY')} WHERE id = '${locked!.id}'`,
+    async () => {
+      const refused = refresh(locked!).catch((error: unknown) => isOutOfTime(error));
+      expect(await Promise.all(others.map(refresh))).toEqual(others.map(({ id }) => id));
+      expect(await refused).toBe(true);
+    },
+    lock,
+  );
 });
 
 test('a retry run leaves locked rows out: those that a pause held, and those whose last attempt was cut off', async () => {

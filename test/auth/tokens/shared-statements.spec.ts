@@ -3,6 +3,8 @@ import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
 import type { NewGrant } from '../../../src/auth/tokens/store/token-statements.js';
 import { TokenStore } from '../../../src/auth/tokens/store/token.store.js';
 import { digestToken } from '../../../src/auth/tokens/token.js';
+import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
+import { databaseNow } from '../../../src/database/sql.js';
 import { newId } from '../../../src/values/identifier.js';
 import { eventually } from '../../support/eventually.js';
 import { usherJson } from '../../support/process.js';
@@ -149,6 +151,17 @@ describe('a remembered client', () => {
     const refreshToken = (await client.token()).body.refresh_token;
     await usherJson(usher.settings, ['client', 'rotate-secret', client.id, '--overlap', '0s']);
     expect([(await client.token()).status, (await client.refresh(refreshToken)).status]).toEqual([401, 401]);
+  });
+
+  test('whose secret was replaced does not extend a refresh token with the old one', async () => {
+    const client = await usher.client();
+    const { manager } = usher.dataSource;
+    const refreshToken = (await client.token()).body.refresh_token;
+    const expiresAt = (await databaseNow(manager)) + 3_600_000;
+    await manager.update(Grant, { clientId: client.id }, { expiresAt });
+    await usher.running.app.get(SecretRotation, { strict: false }).rotate(client.id, 0);
+    expect((await client.refresh(refreshToken)).status).toBe(401);
+    expect(await manager.findOneBy(Grant, { clientId: client.id })).toMatchObject({ expiresAt });
   });
 
   test('loses introspection and revocation within 5 s after it was disabled by another process', async () => {

@@ -29,7 +29,7 @@ export interface Refresh extends Requester {
 }
 
 /** A grant whose refresh token was presented. */
-interface PresentedGrant {
+export interface PresentedGrant {
   id: string;
   /** The stored expiry is below a full lifetime. */
   isDue: boolean;

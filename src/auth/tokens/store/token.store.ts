@@ -8,7 +8,7 @@ import { retryDeadlocks } from '../../../database/sql.js';
 import { entityOf, type Row } from '../../../database/statements/statement.js';
 import { Client } from '../../../clients/client.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
-import { type NewGrant, type Refresh, TokenStatements } from './token-statements.js';
+import { type NewGrant, type PresentedGrant, type Refresh, TokenStatements } from './token-statements.js';
 
 /** So many statements keep a database busy while this process prepares the next one. */
 const MAX_RUNNING = 4;
@@ -31,6 +31,8 @@ export class TokenStore {
   private readonly statements: TokenStatements;
   private readonly grants = new Batcher((grants: NewGrant[]) => this.insertAll(grants), MAX_RUNNING);
   private readonly refreshes = new Batcher((refreshes: Refresh[]) => this.refreshAll(refreshes), MAX_RUNNING);
+  /** Not a part of a refresh: a batch of refreshes that fails is repeated, so it must not have added access tokens. */
+  private readonly extensions = new Batcher((grantIds: string[]) => this.extendAll(grantIds), MAX_RUNNING);
   private readonly lookUps = new Batcher((digests: string[]) => this.findAll(digests), MAX_RUNNING);
 
   constructor(
@@ -55,7 +57,8 @@ export class TokenStore {
   async refresh(refresh: Refresh): Promise<string | null> {
     const grant = await this.refreshes.run(refresh);
     if (grant === null && !(await this.secrets.isStillValid(refresh))) throw new ClientChanged();
-    return grant;
+    if (grant?.isDue) await this.extensions.run(grant.id);
+    return grant && grant.id;
   }
 
   /** Null if the access token is unknown, expired or revoked, or if its client is disabled. */
@@ -68,7 +71,7 @@ export class TokenStore {
     return grants.map(({ id }) => inserted.has(id));
   }
 
-  private async refreshAll(refreshes: Refresh[]): Promise<(string | null)[]> {
+  private async refreshAll(refreshes: Refresh[]): Promise<(PresentedGrant | null)[]> {
     const grants = await this.statements.findGrants(refreshes);
     const added = refreshes.flatMap((refresh, index) => {
       const grant = grants[index];
@@ -76,11 +79,12 @@ export class TokenStore {
     });
     const inserted =
       added.length > 0 ? await retryDeadlocks(() => this.statements.insertAccessTokens(added)) : new Set<string>();
-    const due = new Set(grants.flatMap((grant) => (grant?.isDue ? [grant.id] : [])));
-    if (due.size > 0) await retryDeadlocks(() => this.statements.extendGrants([...due]));
-    return refreshes.map(({ accessDigest }, index) =>
-      inserted.has(accessDigest) ? (grants[index]?.id ?? null) : null,
-    );
+    return refreshes.map(({ accessDigest }, index) => (inserted.has(accessDigest) ? (grants[index] ?? null) : null));
+  }
+
+  private async extendAll(grantIds: string[]): Promise<boolean[]> {
+    await retryDeadlocks(() => this.statements.extendGrants([...new Set(grantIds)]));
+    return grantIds.map(() => true);
   }
 
   private async findAll(digests: string[]): Promise<(ValidToken | null)[]> {
