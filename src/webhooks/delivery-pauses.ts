@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { Client } from '../clients/client.entity.js';
-import { unknownClient } from '../clients/clients.service.js';
+import { getClient } from '../clients/clients.service.js';
 import { tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { runSql } from '../database/statements/statement.js';
@@ -32,7 +32,7 @@ export class DeliveryPauses {
     const id = subject.replace(/^\w+:/, '');
     if (!REASON.test(reason)) throw unprocessable('the reason must have 1 to 500 characters in one line');
     if (subject.startsWith('host:')) this.checkHost(id);
-    else if (!(await this.dataSource.manager.existsBy(Client, { id }))) throw unknownClient(id);
+    else await getClient(this.dataSource.manager, id);
     if (await this.find(subject)) throw conflict(`deliveries of ${subject} are paused already`);
     await inTransaction(this.dataSource, async (manager) => {
       await manager.insert(DeliveryPause, { subject, since: await databaseNow(manager), reason });
