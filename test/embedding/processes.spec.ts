@@ -20,7 +20,11 @@ test('an application is listed with its master keys, so that no rotation shuts i
   const { manager } = application.get<DataSource>(getDataSourceToken('usher'), { strict: false });
   const own = { name: `${hostname()}:${process.pid}`, role: 'api', keyIds: ['first', 'second'] };
   expect(await manager.find(ServiceProcess)).toMatchObject([own]);
-  await application.get(ProcessList, { strict: false }).beforeApplicationShutdown();
+  const processes = application.get(ProcessList, { strict: false });
+  await processes.beforeApplicationShutdown();
+  expect(await manager.count(ServiceProcess)).toBe(0);
+  // While it writes its row.
+  await Promise.all([processes.onApplicationBootstrap(), processes.beforeApplicationShutdown()]);
   expect(await manager.count(ServiceProcess)).toBe(0);
   await application.close();
   await backend.drop();

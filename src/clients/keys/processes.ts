@@ -22,7 +22,8 @@ const BEAT_MS = 60_000;
 /** After two missed beats a process counts as ended. */
 const ALIVE_MS = 2.5 * BEAT_MS;
 const FORGOTTEN_MS = 3_600_000;
-const FAREWELL_MS = 1_000;
+/** How long a start or a shutdown waits for the row of the process. */
+const MAX_WAIT_MS = 1_000;
 const NAME_LENGTH = 255;
 
 export type ListedProcess = ServiceProcess & { isAlive: boolean };
@@ -37,6 +38,7 @@ export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShu
   private readonly logger = new Logger('Usher health');
   private timer: NodeJS.Timeout | null = null;
   private startedAt: number | null = null;
+  private beating: Promise<void> = Promise.resolve();
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -49,16 +51,17 @@ export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShu
   async onApplicationBootstrap(): Promise<void> {
     const { role } = this.options;
     if (role === null) return;
-    this.timer = setInterval(() => void this.beat(role), BEAT_MS).unref();
-    await withTimeout(this.beat(role), FAREWELL_MS).catch(() => undefined);
+    const beat = () => (this.beating = this.beat(role));
+    this.timer = setInterval(() => void beat(), BEAT_MS).unref();
+    await withTimeout(beat(), MAX_WAIT_MS).catch(() => undefined);
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     if (!this.timer) return;
     clearInterval(this.timer);
-    await withTimeout(this.dataSource.manager.delete(ServiceProcess, { id: this.id }), FAREWELL_MS).catch(
-      () => undefined,
-    );
+    // A beat that is under way would write the row again.
+    const deleted = this.beating.then(() => this.dataSource.manager.delete(ServiceProcess, { id: this.id }));
+    await withTimeout(deleted, MAX_WAIT_MS).catch(() => undefined);
   }
 
   /** The running processes, and those that were killed within the last hour, the newest first. */
