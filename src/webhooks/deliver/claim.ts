@@ -20,7 +20,7 @@ export interface Claim {
   at: Moment;
   /** Whether the client had a failing host at the claim. Only then a success must also be recorded for its host. */
   hasFailingHost: boolean;
-  /** The client's valid secrets at the claim, encrypted; null without one. */
+  /** The client's valid secrets at the claim, encrypted. Without one: null, or on Postgres a space. */
   sealedSecrets: string | null;
 }
 
