@@ -12,13 +12,15 @@ afterAll(() => usher.stop());
 test('the commands of docs/authorisation-code.md, pasted into one shell, lead to an order of the member', async () => {
   const blocks = blocksOf('docs/authorisation-code.md').filter(({ language }) => language === 'sh');
   expect(blocks).toHaveLength(7);
-  const [address, start, create, link, code, exchange, order] = blocks.map(({ code }) => code);
+  const [settings, start, create, link, code, exchange, order] = blocks.map(({ code }) => code);
   const shell = new Shell({ ...usher.settings, AUTH_URL: usher.running.url });
   try {
-    await shell.paste(`${address}${start}`);
+    await shell.paste(`${settings}${start}`);
     expect(await shell.paste(create ?? '')).toContain('amelie@cinema.example');
     const browser = new TestBrowser(usher.running.url);
-    const { location } = await browser.get((await shell.paste(link ?? '')).trim());
+    const address = (await shell.paste(link ?? '')).trim();
+    expect(new URL(address).searchParams.get('state')).toMatch(/^[0-9a-f]{32}$/);
+    const { location } = await browser.get(address);
     const signedIn = await browser.signIn('amelie@cinema.example', location, PASSWORD);
     // The browser comes back to `usher listen`, which prints the code.
     expect((await fetch(await browser.decide(signedIn.location))).status).toBe(200);
