@@ -131,6 +131,33 @@ describe('the commands of a served guide work against the server that serves it:
   );
 });
 
+describe('a served guide', () => {
+  const commandsOf = async (name: string, { id, secret }: { id: string; secret: string }): Promise<string[]> =>
+    servedBlocksOf(await (await fetch(`${usher.running.url}/docs/${name}`)).text())
+      .filter(isCommand)
+      .map(({ code }) => code.replace('YOUR_CLIENT_ID', id).replace('YOUR_CLIENT_SECRET', secret));
+
+  test('shows why the first receiver does not start', async () => {
+    const [start = ''] = await commandsOf('receiving', await usher.client());
+    const shell = new Shell({});
+    try {
+      expect(await shell.paste(start.replaceAll('4000', new URL(receiver.url).port))).toMatch(/port \d+ is in use/);
+    } finally {
+      await shell.end();
+    }
+  });
+
+  test('shows a new secret, which nobody can read again', async () => {
+    const [prepare, rotate] = await commandsOf('changing-secrets', await usher.client());
+    const shell = new Shell({});
+    try {
+      expect(await shell.paste(`${prepare}${rotate}`)).toMatch(/^[A-Za-z0-9]{43}$/m);
+    } finally {
+      await shell.end();
+    }
+  });
+});
+
 test('every block of commands is run, or listed with a reason', () => {
   const commands = PAGES.flatMap((page) => blocksOf(page).map((block) => ({ page, block }))).filter(
     ({ page, block }) => isCommand(block) && !isRun(page, block),
