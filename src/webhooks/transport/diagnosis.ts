@@ -140,7 +140,8 @@ export const DIAGNOSES = explained({
   },
   gone: {
     meaning: 'The receiver says that this address is gone for good (410).',
-    remedy: 'Register the new Notify URL. Attempts go on until then.',
+    remedy:
+      'Register the new Notify URL. Pending notifications still go to this one; resend them when they have FAILED.',
   },
   'body-too-large': {
     meaning: 'The receiver refuses a body of this size (413).',

@@ -150,7 +150,7 @@ test('the list says in words why a notification failed, and shows names, hosts a
   expect(text).toContain('The receiver says that this address is gone for good (410).');
   expect(text.match(/&lt;script&gt;/g)!.length).toBeGreaterThan(3);
   const one = await pages.get(`/ops/webhooks/${id}`);
-  expect(one).toContain('Register the new Notify URL. Attempts go on until then.');
+  expect(one).toContain('Register the new Notify URL. Pending notifications still go to this one');
   expect(one.match(/&lt;script&gt;/g)!.length).toBeGreaterThan(3);
 });
 
