@@ -23,8 +23,8 @@ export const LISTEN: Command = {
 
 Options:
   --forward-to <url>  forward each notification to your receiver, and return its status
-  --service <url>     ask this service for what it could not deliver, and forward it; needs CLIENT_ID. The package that
-                      was downloaded from a service asks that service by default, unless --port is given
+  --service <url>     ask this service for what it could not deliver, and forward it; needs CLIENT_ID. With --forward-to,
+                      the package that was downloaded from a service asks that service, unless --port is given
   --port <port>       port to listen on; 0 takes any free one (default: ${DEFAULT_PORT})
   --status <code>     status to answer with (default: 200, or 401 to an invalid signature)
   --delay <duration>  wait before answering (default: 0s)
