@@ -82,6 +82,10 @@ export const firstPage = (guides: Guide[], service: Service): GuidePage => ({
       <li>You <a href="docs/tokens">request a token</a> and <a href="docs/orders">create an order</a>.</li>
       <li>The order is completed, and you <a href="docs/receiving">receive a signed notification</a>.</li>
     </ol>
+    <p>
+      <a href="portal">The portal</a> shows your notifications, orders and settings in the browser. The operator gives
+      you a link that opens it.
+    </p>
     <h2>Guides</h2>
     <ul>
       ${guides.map(({ name, title }) => html`<li><a href="docs/${name}">${title}</a></li>`)}

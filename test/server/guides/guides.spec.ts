@@ -83,6 +83,10 @@ test('the guide of diagnoses lists every diagnosis with its meaning and its reme
   );
 });
 
+test('the first page names the portal, which no guide describes', async () => {
+  expect(await textOf('/docs')).toContain('<a href="portal">The portal</a>');
+});
+
 test('every link of the pages leads to a page and to an anchor of it', async () => {
   const pages = ['', ...GUIDES.map((name) => `/${name}`), '/reference'];
   const broken: string[] = [];
