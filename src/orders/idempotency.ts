@@ -23,7 +23,9 @@ export async function claimIdempotencyKey(
   const requestDigest = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
   const row = { ...id, requestDigest, orderId: order.id, createdAt };
   if (await insertIfAbsent(manager, IdempotencyKey, row)) return row;
-  const claimed = await manager.findOneOrFail(IdempotencyKey, { where: id, ...latestIn(manager) });
+  const claimed = await manager.findOne(IdempotencyKey, { where: id, ...latestIn(manager) });
+  // An expired one that another request, or the purge, has deleted since the insert.
+  if (!claimed) return claimIdempotencyKey(manager, key, order, request);
   const expiredAt = createdAt - IDEMPOTENCY_MS;
   if (claimed.createdAt <= expiredAt) {
     await manager.delete(IdempotencyKey, { ...id, createdAt: LessThanOrEqual(expiredAt) });

@@ -1,6 +1,4 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { getDataSourceToken } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
 import { IdempotencyKey, MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
 import { orderIdOf } from '../../src/values/identifier.js';
@@ -20,6 +18,9 @@ async function create(of: TestClient, key: string, body: object = ORDER): Promis
   const authorization = `Bearer ${String((await of.token()).body.access_token)}`;
   return usher.request('POST', '/movie-orders', { authorization, 'idempotency-key': key }, body);
 }
+
+const expire = (key: string) =>
+  usher.dataSource.getRepository(IdempotencyKey).decrement({ clientId: client.id, key }, 'createdAt', 86_400_000);
 
 describe('an Idempotency-Key', () => {
   test('creates one order for a request sent twice, in any order of its fields', async () => {
@@ -50,11 +51,20 @@ describe('an Idempotency-Key', () => {
 
   test('is valid for one day', async () => {
     const first = await create(client, 'e');
-    const dataSource = usher.running.app.get<DataSource>(getDataSourceToken('usher'), { strict: false });
-    await dataSource.getRepository(IdempotencyKey).decrement({ key: 'e' }, 'createdAt', 86_400_000);
+    await expire('e');
     const later = await create(client, 'e');
     expect(later.status).toBe(201);
     expect(later.body.key).not.toBe(first.body.key);
+  });
+
+  test('creates one order for twenty concurrent requests a day later', async () => {
+    for (const key of ['g', 'h', 'i']) {
+      await create(client, key);
+      await expire(key);
+      const answers = await Promise.all(Array.from({ length: 20 }, () => create(client, key)));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+      expect(new Set(answers.map(({ body }) => body.key)).size).toBe(1);
+    }
   });
 
   test('finds an order that another transaction created after this one began', async () => {
