@@ -39,7 +39,7 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
   };
   const columns: Columns<Field> = {
     name: ({ name }) => html`<code>${name}</code>`,
-    type: ({ schema, isRequired }) => choicesOf(schema).map(typeOf).join(' or ') + (isRequired ? ', required' : ''),
+    type: ({ schema, isRequired }) => choicesOf(schema).map(typeOf).join(' or ') + (isRequired ? ' (required)' : ''),
     meaning: ({ schema }) => words(schema.description as string),
   };
   const titled = (title: string, fields: Field[]): Html | false =>
