@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { launchBrowser, picture } from '../../support/browser.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { eventually } from '../../support/eventually.js';
-import { TestReceiver } from '../../support/receiver.js';
+import { answer, TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
@@ -80,6 +80,56 @@ test('a refresh keeps open what was opened', async () => {
   expect((await refresh(page)).status).toBe(200);
   expect(await numbers.getAttribute('open')).toBe('');
   expect(await page.evaluate('scrollY')).toBe(200);
+  await page.context().close();
+});
+
+test('a refresh keeps the focus in its row, and says nothing again', async () => {
+  receiver.behaviour = answer(200);
+  const deliver = async () => usher.webhook(await client.completedOrder(), 'SUCCESS');
+  const { id } = await deliver();
+  const page = await open('/ops/notifications');
+  await page.evaluate(
+    "new MutationObserver(() => document.title = 'said').observe(document.querySelector('.live'), {childList: true, subtree: true})",
+  );
+  for (const focused of [page.locator(`a[href$="${id}"]`), page.locator(`[data-copy="${id}"]`)]) {
+    await focused.focus();
+    const another = await deliver();
+    expect((await refresh(page)).status).toBe(200);
+    await page.locator(`tr:has([href$="${another.id}"]) ~ tr [href$="${id}"]`).waitFor();
+    expect(await focused.and(page.locator(':focus')).count()).toBe(1);
+  }
+  expect(await page.title()).not.toBe('said');
+  await page.context().close();
+});
+
+test('a refresh leaves a chart as it is while somebody reads its values', async () => {
+  const page = await open('/ops');
+  await page.locator('figure svg').first().focus();
+  await page.keyboard.press('ArrowLeft');
+  const value = page.locator('figure output').first();
+  const shown = await value.textContent();
+  await failedNotification();
+  expect((await refresh(page)).status).toBe(200);
+  expect(await value.textContent()).toBe(shown);
+  await page.context().close();
+});
+
+test('the bar at the top covers no part of a page that is jumped to', async () => {
+  const page = await open(`/ops/clients/${client.id}`);
+  await page.getByRole('link', { name: 'Change, rotate or disable' }).click();
+  const [bar, heading] = [page.locator('header'), page.getByRole('heading', { name: 'Changes' })];
+  const [above, below] = [await bar.boundingBox(), await heading.boundingBox()];
+  expect(below?.y).toBeGreaterThanOrEqual(above?.height ?? Infinity);
+  await page.context().close();
+});
+
+test('on a phone the links that sort a list are shown while one has the focus', async () => {
+  const page = await open('/ops/clients');
+  await page.setViewportSize({ width: 390, height: 800 });
+  const head = page.locator('thead');
+  expect((await head.boundingBox())?.height).toBe(1);
+  await head.getByRole('link', { name: 'Created' }).focus();
+  expect((await head.boundingBox())?.height).toBeGreaterThan(20);
   await page.context().close();
 });
 

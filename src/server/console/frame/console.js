@@ -92,14 +92,24 @@
   const bar = document.querySelector('.live');
   const [state, button] = bar?.children ?? [];
   const used = new WeakSet();
-  const isUsed = (node) => used.has(node) || (node.tagName === 'FORM' && node.contains(document.activeElement));
-  // A refresh leaves forms in use, opened details and ticked boxes as they are.
+  const isUsed = (node) => used.has(node) || node.matches?.('form:focus-within, figure:is(:focus-within, :hover)');
+  // A refresh leaves forms and charts in use, opened details and ticked boxes as they are.
   const callbacks = {
     beforeNodeMorphed: (node) => !isUsed(node),
     beforeNodeRemoved: (node) => !isUsed(node),
-    beforeAttributeUpdated: (name) => name !== 'open' && name !== 'checked',
+    beforeAttributeUpdated: (name) => !['open', 'checked', 'hidden'].includes(name),
   };
   document.addEventListener('input', ({ target }) => target.form && used.add(target.form));
+
+  // A row is the same one if its first link is, also if another row comes before it. So the focus stays in its row.
+  function nameRows(root) {
+    for (const row of all('tbody tr', root)) if (row.querySelector('a')) row.id = row.querySelector('a').href;
+  }
+
+  // A text that is written again would be read out again.
+  function say(text) {
+    if (state.textContent !== text) state.textContent = text;
+  }
 
   let etag = '';
   async function refresh() {
@@ -112,14 +122,17 @@
       if (button.value) return;
       if (answer.redirected) return location.reload();
       if (answer.ok) {
-        const text = await answer.text();
-        Idiomorph.morph(document.querySelector('.body'), text, { callbacks });
+        const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+        const { activeElement } = document;
+        [document, page].forEach(nameRows);
+        Idiomorph.morph(document.querySelector('.body'), page.querySelector('.body'), { callbacks });
         etag = answer.headers.get('etag');
         enable();
+        activeElement.focus({ preventScroll: true });
       } else if (answer.status !== 304) throw answer;
-      state.textContent = 'Updates every 10 s';
+      say('Updates every 10 s');
     } catch {
-      if (!button.value) state.textContent = 'Not updated: this is an older state';
+      if (!button.value) say('Not updated: this is an older state');
     }
   }
 
@@ -130,7 +143,7 @@
   button.addEventListener('click', () => {
     button.value = button.value ? '' : 'paused';
     button.textContent = button.value ? 'Resume' : 'Pause';
-    state.textContent = button.value ? 'Updates are paused' : 'Updates every 10 s';
+    say(button.value ? 'Updates are paused' : 'Updates every 10 s');
   });
   setInterval(refresh, EVERY_MS);
 })();
