@@ -30,6 +30,7 @@ export interface Field {
   options?: Texts | undefined;
   maxLength?: number;
   isRequired?: boolean;
+  /** Not `off`: browsers would then forget what was typed, where an error is left by Back. */
   autocomplete?: string;
   /** The id of a list of values to choose from. */
   list?: string | undefined;
@@ -66,7 +67,7 @@ function control({
   options,
   maxLength,
   isRequired,
-  autocomplete = 'off',
+  autocomplete,
   list,
 }: Field) {
   const invalid = fault && html`aria-invalid="true"`;
@@ -81,7 +82,7 @@ function control({
     name="${name}"
     type="${type}"
     value="${value}"
-    autocomplete="${autocomplete}"
+    ${autocomplete && html`autocomplete="${autocomplete}"`}
     ${list && html`list="${list}"`}
     ${maxLength && html`maxlength="${maxLength}"`}
     ${isRequired && html`required`}

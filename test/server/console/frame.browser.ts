@@ -173,6 +173,17 @@ test('a form that was sent cannot be sent by a second click; back in the page it
   await page.context().close();
 });
 
+test('what was typed is still there when an error is left by Back', async () => {
+  const page = await open('/ops/clients/new');
+  await page.getByLabel('Name').fill('Typed');
+  await page.route(`${usher.running.url}/ops/clients`, (route) => route.fulfill({ status: 503, body: 'no answer' }));
+  await page.getByRole('button', { name: 'Create the client' }).click();
+  await page.getByText('no answer').waitFor();
+  await page.goBack();
+  expect(await page.getByLabel('Name').inputValue()).toBe('Typed');
+  await page.context().close();
+});
+
 test('times are those of the browser, also the ones that a filter takes', async () => {
   const id = await failedNotification();
   const page = await open(`/ops/webhooks/${id}`);
