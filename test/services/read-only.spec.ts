@@ -132,6 +132,14 @@ test('a read-only database is down: 503 with Retry-After, not ready; afterwards 
     { detail: expect.stringContaining('the database is not ready') as unknown },
   ]);
   await eventually('usher_database_up is 0', async () => /^usher_database_up 0$/m.test(await metrics()));
+  const form = { name: 'one', password: 'a password of the tests' };
+  const page = { authorization: basic('ops', 'ops'), accept: 'text/html' };
+  const change = await fetch(`${running.url}/ops/members`, {
+    method: 'POST',
+    headers: page,
+    body: new URLSearchParams(form),
+  });
+  expect([change.status, await change.text()]).toEqual([503, expect.stringContaining('refuses connections or writes')]);
   const old = await database.connections();
   await eventually('every connection is a new one', async () => {
     await token();

@@ -11,13 +11,14 @@ import type { DataSource } from 'typeorm';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { databaseNow } from '../../../database/sql.js';
+import { databaseNow, isDatabaseDown } from '../../../database/sql.js';
 import { insertIfAbsent } from '../../../database/statements/statement.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
 import { html } from '../../../http/html.js';
-import { FORM_AGE_MS, type SentForms } from '../../../http/pages/form.js';
+import { FORM_AGE_MS, type SentForms, viewerOf } from '../../../http/pages/form.js';
 import { acceptsPage } from '../../../http/pages/page.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
+import { Problem, unavailable } from '../../../http/problem.js';
 import { addressOf, type Page, Visit } from '../../../http/pages/site.js';
 import { UsedForm } from '../../../operators/operator.entity.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
@@ -84,9 +85,13 @@ async function sendFile(file: NonNullable<Page['file']>, visit: Visit, audit: Au
     .send(Readable.from(lines));
 }
 
+const DATABASE_DOWN = 'the database does not answer in time, or it refuses connections or writes';
+
 /** Answers an error as a page where a browser asks for one, otherwise as problem details. */
 export function sendError(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const problem = problemOf(error);
+  // Operators, unlike clients, can do something about it.
+  const isForOperator = viewerOf(request)?.clientId === null && !(error instanceof Problem) && isDatabaseDown(error);
+  const problem = isForOperator ? unavailable(DATABASE_DOWN) : problemOf(error);
   if (problem.getStatus() >= 500) logServerError(request, error);
   void reply.headers({ ...OPS_HEADERS, ...problem.headers });
   // The guides are for integrators, so a refusal of the console does not link them.
