@@ -22,7 +22,7 @@ import { forbidden, KNOWN_QUERY, Problem, unauthorized } from '../../http/proble
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Environment } from '../../values/identifier.js';
 import { AuthPaths } from '../metadata/auth-paths.js';
-import { parseToken, wrongEnvironment } from '../tokens/token.js';
+import { parseToken, wrongEnvironment, wrongKind } from '../tokens/token.js';
 import { AccessTokens, type TokenHolder } from './access-tokens.js';
 
 interface BearerRequest extends HttpRequest {
@@ -86,16 +86,12 @@ function lackOf(header: string | undefined): string {
   return 'the Authorization header is not a Bearer token';
 }
 
-function wrongKind(token: string): string | null {
-  const kind = parseToken(token)?.kind ?? 'access';
-  return kind === 'access' ? null : `this is a ${kind === 'code' ? 'code' : 'refresh token'}; send the access_token`;
-}
-
 /** RFC 6750 §3.1. */
 export function invalidToken(token: string, environment: Environment): Problem {
+  const parsed = parseToken(token);
   const reason =
-    wrongEnvironment(parseToken(token), environment) ??
-    wrongKind(token) ??
+    wrongEnvironment(parsed, environment) ??
+    wrongKind(parsed, 'access') ??
     'the access token is unknown, expired or revoked; request a new one at the token endpoint';
   return unauthorized(reason, `Bearer realm="usher", error="invalid_token", error_description="${reason}"`);
 }

@@ -17,7 +17,15 @@ import { newId } from '../../values/identifier.js';
 import { TokenStore } from './store/token.store.js';
 import { checkScope, grantTypeOf, REFRESH_GRANTS, requiredText, TOKEN_GRANTS } from './token-request.js';
 import type { TokenResponse } from './token.schemas.js';
-import { digestToken, generateToken, type NewTokens, newTokens, parseToken, wrongEnvironment } from './token.js';
+import {
+  digestToken,
+  generateToken,
+  type NewTokens,
+  newTokens,
+  parseToken,
+  wrongEnvironment,
+  wrongKind,
+} from './token.js';
 
 export const tooManyTokenRequests = (waitSeconds: number): OAuthError =>
   new OAuthError('slow_down', 'too many token requests; reuse the access token until it expires', 429, waitSeconds);
@@ -151,13 +159,13 @@ export class TokenService {
   private async renew(requester: Requester, parameters: Parameters, endpoint: TokenEndpoint): Promise<TokenResponse> {
     const refreshToken = requiredText(parameters, 'refresh_token');
     const parsed = parseToken(refreshToken);
-    const fault = wrongEnvironment(parsed, this.options.environment);
+    const fault = wrongEnvironment(parsed, this.options.environment) ?? wrongKind(parsed, 'refresh');
     if (fault !== null) throw new OAuthError('invalid_grant', fault);
     const accessToken = generateToken('access', this.options.environment);
     const refreshDigest = digestToken(refreshToken);
     const accessDigest = digestToken(accessToken);
     const presented = { refreshDigest, accessDigest, ...requester };
-    const grant = parsed?.kind === 'refresh' ? await this.store.refresh(presented) : null;
+    const grant = parsed && (await this.store.refresh(presented));
     if (grant === null) throw invalidRefreshToken();
     this.events.issued('token.refreshed', { client: requester.clientId, grant }, endpoint);
     return this.respond({ accessToken, refreshToken });

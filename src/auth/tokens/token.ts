@@ -42,6 +42,12 @@ export const wrongEnvironment = (token: ReturnType<typeof parseToken>, expected:
     ? null
     : `this token is for the ${token.environment} environment; use a ${expected} token`;
 
+const KINDS: Record<TokenKind, string> = { access: 'an access token', refresh: 'a refresh token', code: 'a code' };
+
+/** What is wrong if a token is of another kind. It is readable in the prefix, too. */
+export const wrongKind = (token: ReturnType<typeof parseToken>, expected: 'access' | 'refresh'): string | null =>
+  token === null || token.kind === expected ? null : `this is ${KINDS[token.kind]}; send the ${expected}_token`;
+
 /** SHA-256 in base64url (43 characters). Only this is stored. A token has 256 random bits, so no salt is needed. */
 export function digestToken(token: string): string {
   return hash('sha256', token, 'base64url');

@@ -95,7 +95,7 @@ test('expired, revoked, foreign, unknown and malformed refresh tokens get the sa
   await age(LIFETIME_MS + HOUR_MS + 1_000);
   const revoked = String((await client.token()).body.refresh_token);
   await usher.request('POST', '/auth/revoke', { authorization: client.basic }, { token: revoked });
-  const invalid = [expired, revoked, foreign.refresh_token, generateToken('refresh', 'sandbox'), foreign.access_token];
+  const invalid = [expired, revoked, foreign.refresh_token, generateToken('refresh', 'sandbox')];
   const answers = await Promise.all([...invalid, 'garbage', '\0', 'é'].map((one) => client.refresh(one)));
   for (const answer of answers) expectOAuthError(answer, 400, 'invalid_grant');
   expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
@@ -106,6 +106,21 @@ test('a refresh token of the other environment is rejected with a message that n
   expectOAuthError(answer, 400, 'invalid_grant');
   expect(answer.body.error_description).toMatch(/production environment; use a sandbox token/);
 });
+
+test.each([
+  ['access', 'an access token'],
+  ['code', 'a code'],
+] as const)(
+  'a token of the kind %s is named, valid or not, because its prefix shows what it is',
+  async (kind, name) => {
+    const valid = String((await client.token()).body.access_token);
+    for (const token of [generateToken(kind, 'sandbox'), ...(kind === 'access' ? [valid] : [])]) {
+      const answer = await client.refresh(token);
+      expectOAuthError(answer, 400, 'invalid_grant');
+      expect(answer.body.error_description).toBe(`this is ${name}; send the refresh_token`);
+    }
+  },
+);
 
 test('a disabled client cannot get tokens, and can again after it is enabled', async () => {
   const one = await usher.client();
