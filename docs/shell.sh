@@ -1,4 +1,4 @@
-# Functions and the token for the commands of the documents. Sourced by docs/try.sh; the served guides show it.
+# Functions and a token for the commands of the guides. It needs AUTH_URL, CLIENT_ID and CLIENT_SECRET.
 
 # Prints JSON with line breaks, by the first of these programs that is installed.
 json() {

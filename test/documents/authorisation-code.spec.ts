@@ -9,17 +9,19 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-test('the commands of docs/authorisation-code.md, pasted into one shell, lead to an order of the member', async () => {
+test('the commands of docs/authorisation-code.md lead to an order of the member, also with a query in the redirect URI', async () => {
   const blocks = blocksOf('docs/authorisation-code.md').filter(({ language }) => language === 'sh');
   expect(blocks).toHaveLength(7);
-  const [settings, start, create, link, code, exchange, order] = blocks.map(({ code }) => code);
+  const [settings, start, create = '', link, code, exchange, order] = blocks.map(({ code }) => code);
+  const query = 'from=seat&name=J%20D&to=%2Fhome';
   const shell = new Shell({ ...usher.settings, AUTH_URL: usher.running.url });
   try {
     await shell.paste(`${settings}${start}`);
-    expect(await shell.paste(create ?? '')).toContain('amelie@cinema.example');
+    expect(await shell.paste(create.replace('/callback', `/callback?${query}`))).toContain('amelie@cinema.example');
     const browser = new TestBrowser(usher.running.url);
     const address = (await shell.paste(link ?? '')).trim();
     expect(new URL(address).searchParams.get('state')).toMatch(/^[0-9a-f]{32}$/);
+    expect(new URL(String(new URL(address).searchParams.get('redirect_uri'))).search).toBe(`?${query}`);
     const { location } = await browser.get(address);
     const signedIn = await browser.signIn('amelie@cinema.example', location, PASSWORD);
     // The browser comes back to `usher listen`, which prints the code.

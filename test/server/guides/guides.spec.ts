@@ -65,7 +65,7 @@ test('a refusal of the console links no guide for integrators', async () => {
   expect(body).toMatchObject({ type: 'about:blank', status: 401 });
 });
 
-test.each(GUIDES)('the guide %s mentions nothing that its reader does not have', async (name) => {
+test.each([...GUIDES, 'shell.sh'])('/docs/%s mentions nothing that its reader does not have', async (name) => {
   const text = await textOf(`/docs/${name}`);
   expect(
     text.match(
