@@ -32,6 +32,8 @@ export type Failure = Problem | OAuthError | (() => unknown);
 interface Route {
   /** Left out for the metadata, which no controller serves. */
   controller?: Type;
+  /** The method of the controller. */
+  handler?: object;
   method: 'get' | 'post' | 'put';
   /** Path parameters are written as `{name}`. */
   path: string;
@@ -79,6 +81,7 @@ export function operations<T extends object>(
     return {
       tag,
       controller,
+      handler,
       method: method.toLowerCase() as Route['method'],
       path: `/${parts.split('/').filter(Boolean).join('/')}`.replace(/:(\w+)/g, '{$1}'),
       security: [

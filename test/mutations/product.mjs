@@ -141,7 +141,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a token of an account opens the routes of the client',
     file: 'src/auth/bearer/bearer.guard.ts',
-    from: 'if (holder.ownerId !== null && !knowsOwners(context)) throw ownerRefused();',
+    from: 'if (holder.ownerId !== null && !knowsOwners(context.getHandler())) throw ownerRefused();',
     to: '',
     caughtBy: 'test/auth/authorize/owners.spec.ts',
   },

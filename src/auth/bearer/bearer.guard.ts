@@ -50,7 +50,7 @@ export class BearerGuard implements CanActivate {
     checkSingleHeaders(request);
     try {
       const holder = await this.holderOf(request);
-      if (holder.ownerId !== null && !knowsOwners(context)) throw ownerRefused();
+      if (holder.ownerId !== null && !knowsOwners(context.getHandler())) throw ownerRefused();
       request.user = holder.client;
       request.resourceOwnerId = holder.ownerId;
       return true;
@@ -113,8 +113,8 @@ export const CurrentClient = parameterFrom((context): Client => {
 
 const KNOWS_OWNERS = 'usher:knows-owners';
 
-const knowsOwners = (context: ExecutionContext): boolean =>
-  Reflect.getMetadata(KNOWS_OWNERS, context.getHandler()) === true;
+/** Whether a route separates the data of resource owners, so that their tokens open it. */
+export const knowsOwners = (handler: object): boolean => Reflect.getMetadata(KNOWS_OWNERS, handler) === true;
 
 /** Marks a route that separates the data of resource owners. */
 const markRoute: ParameterDecorator = (controller, method) => {

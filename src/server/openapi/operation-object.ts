@@ -1,6 +1,6 @@
 import { noIssuer } from '../../auth/authorize/authorization-site.js';
 import { tooManyInvalidTokens } from '../../auth/bearer/access-tokens.js';
-import { invalidToken, ownerRefused, tokenMissing } from '../../auth/bearer/bearer.guard.js';
+import { invalidToken, knowsOwners, ownerRefused, tokenMissing } from '../../auth/bearer/bearer.guard.js';
 import { invalidClient, slowDown } from '../../auth/client-authentication/client-authentication.js';
 import { refusal, tooManyFailures } from '../../auth/client-authentication/internal.guard.js';
 import { generateToken } from '../../auth/tokens/token.js';
@@ -194,7 +194,6 @@ const REFUSED: Record<Security, Failure[]> = {
     tokenMissing(),
     invalidToken('', 'sandbox'),
     invalidToken(generateToken('access', 'sandbox'), 'production'),
-    ownerRefused(),
     tooManyInvalidTokens(WAIT_SECONDS),
   ],
   internal: [refusal('internal'), tooManyFailures(WAIT_SECONDS)],
@@ -206,7 +205,7 @@ function failuresOf(operation: Operation): (Problem | OAuthError)[] {
   return (operation.page ? [...shared, ...own] : [...own, ...shared]).map(errorOf);
 }
 
-function sharedFailures({ oauth, page, tag, path, security, body, parameters }: Operation): Failure[] {
+function sharedFailures({ handler, oauth, page, tag, path, security, body, parameters }: Operation): Failure[] {
   if (oauth) return MALFORMED_OAUTH;
   if (page) return [noIssuer(), ...(body ? [refused(), ...UNREADABLE_FORM] : []), unavailable()];
   return [
@@ -216,6 +215,7 @@ function sharedFailures({ oauth, page, tag, path, security, body, parameters }: 
     ...(parameters?.query || security.length === 0 ? [] : [() => KNOWN_QUERY.check({ verbose: 'true' })]),
     ...(body ? UNREADABLE_BODY : []),
     ...security.flatMap((scheme) => REFUSED[scheme]),
+    ...(handler && security.includes('bearer') && !knowsOwners(handler) ? [ownerRefused()] : []),
     ...(security.length > 0 ? [unavailable()] : []),
     // Probes do not count.
     ...(security.length === 0 && tag !== 'Service' ? [tooManyAnonymous(WAIT_SECONDS)] : []),

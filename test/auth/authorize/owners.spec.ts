@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Grant } from '../../../src/auth/tokens/grant.entity.js';
 import { MembersService } from '../../../src/members/members.service.js';
+import { openApiDocument } from '../../../src/server/openapi/document.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../../src/values/notification.js';
 import { DeliveredReference } from '../../../src/webhooks/webhook.entity.js';
 import { TestReceiver } from '../../support/receiver.js';
@@ -79,6 +80,21 @@ describe("an owner's token", () => {
     const { status, headers } = await call('POST', '/webhooks/test', {});
     expect(status).toBe(403);
     expect(headers.get('www-authenticate')).toMatch(/^Bearer realm="usher", error="insufficient_scope"/);
+  });
+
+  test('gets 403 exactly where the OpenAPI document says so', async () => {
+    const { call } = await newOwner();
+    const { paths } = openApiDocument('sandbox', usher.running.url);
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { security, responses }]) => ({ path, method, security, responses })),
+    );
+    const forTokens = operations.filter(({ security }) => security.some((scheme) => 'bearer' in scheme));
+    for (const { path, method, responses } of forTokens) {
+      const { status } = await call(method.toUpperCase(), path.replaceAll(/[{}]/g, ''));
+      expect([method, path, status === 403]).toEqual([method, path, 403 in responses]);
+    }
+    const refused = forTokens.filter(({ responses }) => 403 in responses).map(({ path }) => path);
+    expect(refused.sort()).toEqual(['/sandbox/certifications', '/webhooks/health', '/webhooks/test']);
   });
 
   test('has Idempotency-Keys of its own', async () => {
