@@ -44,14 +44,14 @@ export const INTERNAL: typeof FOR_INTEGRATORS = {
 
 /**
  * An OpenAPI 3.1 document with only the tags, schemas and security schemes that its operations use. `publicUrl` is the public
- * base URL, `address` the one that the reader uses, `guides` that of the guides, which errors link.
+ * base URL, `address` the one that the reader uses, `guidesUrl` that of the guides, which errors link.
  */
 export function openApiDocument(
   environment: Environment,
   publicUrl: string | null,
   address = publicUrl ?? '/',
   { title, description, isInternal } = FOR_INTEGRATORS,
-  guides: string | null = `${publicUrl ?? ''}/docs`,
+  guidesUrl: string | null = `${publicUrl ?? ''}/docs`,
 ) {
   const operations = operationsOf(environment, publicUrl)
     .filter(({ tag, security }) =>
@@ -60,10 +60,11 @@ export function openApiDocument(
         : tag !== 'Service' && `${security}` !== 'internal',
     )
     .map((one) => ({ ...one, security: one.security.filter((scheme) => (scheme === 'internal') === isInternal) }));
+  const service = { environment, guidesUrl };
   const paths: Paths = {};
   const webhooks: Paths = isInternal ? {} : NOTIFICATIONS;
   for (const one of operations)
-    (paths[one.path] ??= {})[one.method] = { ...operationObject(one, guides), ...curlSample(one, address) };
+    (paths[one.path] ??= {})[one.method] = { ...operationObject(one, service), ...curlSample(one, address) };
   const objects = [paths, webhooks].flatMap(Object.values<Paths[string]>).flatMap(Object.values<OperationObject>);
   const all = securitySchemes(publicUrl ?? '', issuerOf({ publicUrl, environment }) !== null);
   const schemes = new Set<string>(operations.flatMap(({ security }) => security));

@@ -23,9 +23,9 @@ const OWN = 'Usher';
 /** See `addUsherPaths()` of src/index.ts. */
 export function addPaths<T extends HostDocument>(document: T, application: INestApplicationContext): T {
   const paths = document.paths as Record<string, Record<string, OperationObject>>;
-  const { guidesUrl } = application.get<ResolvedOptions>(USHER_OPTIONS, { strict: false });
-  const objects = servedBy(application).map(({ operation, path }) => {
-    const object = operationObject(operation, guidesUrl);
+  const options = application.get<ResolvedOptions>(USHER_OPTIONS, { strict: false });
+  const objects = servedBy(application, options).map(({ operation, path }) => {
+    const object = operationObject(operation, options);
     paths[path] = { ...paths[path], [operation.method]: renamed(object) };
     return object;
   });
@@ -43,9 +43,11 @@ export function addPaths<T extends HostDocument>(document: T, application: INest
 }
 
 /** The operations whose controllers are in modules of the application, and where they are. */
-function servedBy(application: INestApplicationContext): { operation: Operation; path: string }[] {
+function servedBy(
+  application: INestApplicationContext,
+  { environment, publicUrl }: ResolvedOptions,
+): { operation: Operation; path: string }[] {
   const paths = application.get(AuthPaths, { strict: false });
-  const { environment, publicUrl } = application.get<ResolvedOptions>(USHER_OPTIONS, { strict: false });
   const operations = libraryOperations(environment, publicUrl);
   return [...application.get(ModulesContainer).values()].flatMap(({ metatype, controllers }) => {
     const served = new Set([...controllers.values()].map((one) => one.metatype));

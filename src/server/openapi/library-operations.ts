@@ -1,6 +1,6 @@
 import { ACCOUNT_OPERATIONS } from '../../account/account.openapi.js';
 import { AUTHORIZATION_OPERATIONS } from '../../auth/authorize/authorize.openapi.js';
-import { metadataOperation, TOKEN_OPERATIONS } from '../../auth/tokens/token.openapi.js';
+import { metadataOperation, tokenOperations } from '../../auth/tokens/token.openapi.js';
 import { MEMBER_OPERATIONS } from '../../members/members.openapi.js';
 import { orderOperations } from '../../orders/movie-order.openapi.js';
 import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
@@ -64,7 +64,7 @@ export function securitySchemes(base: string, hasCodes: boolean): Record<Securit
 
 /** The operations of Usher's routes, which an application may serve too. */
 export const libraryOperations = (environment: Environment, publicUrl: string | null): Operation[] => [
-  ...TOKEN_OPERATIONS,
+  ...tokenOperations(environment),
   metadataOperation(publicUrl),
   ...AUTHORIZATION_OPERATIONS,
   ...MEMBER_OPERATIONS,

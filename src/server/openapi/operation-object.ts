@@ -20,6 +20,8 @@ import {
 } from '../../http/operation.js';
 import { refused } from '../../http/pages/form-tokens.js';
 import { KNOWN_QUERY, Problem, titleOf, unavailable } from '../../http/problem.js';
+import type { ResolvedOptions } from '../../usher.options.js';
+import type { Environment } from '../../values/identifier.js';
 import { hostMissing, tooManyAnonymous } from '../connections.js';
 import { FORM_ROUTE, invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
 import { urlMalformed, urlTooLong } from '../unreadable-requests.js';
@@ -37,16 +39,19 @@ interface Response {
   content?: Record<string, MediaType>;
 }
 
+/** What the examples show of the service. */
+export type Service = Pick<ResolvedOptions, 'environment' | 'guidesUrl'>;
+
 export type OperationObject = ReturnType<typeof operationObject>;
 
-export function operationObject(operation: Operation, guides: string | null) {
+export function operationObject(operation: Operation, service: Service) {
   const { answers, oauth, page } = operation;
   const responses: Record<string, Response> = {};
   for (const [status, answer] of Object.entries(answers)) responses[status] = successResponse(answer, oauth);
-  const failures = failuresOf(operation);
+  const failures = failuresOf(operation, service);
   for (const status of failures.map((failure) => failure.getStatus())) {
     const alike = failures.filter((failure) => failure.getStatus() === status);
-    responses[status] ??= failureResponse(status, alike, page, guides);
+    responses[status] ??= failureResponse(status, alike, page, service.guidesUrl);
   }
   return { ...requestObject(operation), responses };
 }
@@ -187,25 +192,30 @@ const UNREADABLE_FORM: Failure[] = [
   unsupportedMediaType({ headers: {}, routeOptions: { config: FORM_ROUTE } }),
 ];
 
-const REFUSED: Record<Security, Failure[]> = {
+const OTHER = { sandbox: 'production', production: 'sandbox' } as const;
+
+const refusedIn = (environment: Environment): Record<Security, Failure[]> => ({
   basic: [invalidClient(WITH_HEADER, WRONG), slowDown(WAIT_SECONDS)].map(problemOf),
   bearer: [],
   oauth2: [
     tokenMissing(),
-    invalidToken('', 'sandbox'),
-    invalidToken(generateToken('access', 'sandbox'), 'production'),
+    invalidToken('', environment),
+    invalidToken(generateToken('access', OTHER[environment]), environment),
     tooManyInvalidTokens(WAIT_SECONDS),
   ],
   internal: [refusal('internal'), tooManyFailures(WAIT_SECONDS)],
-};
+});
 
 /** Every error of an operation: its own, and those of its kind, which come first for a page. */
-function failuresOf(operation: Operation): (Problem | OAuthError)[] {
-  const [own, shared] = [operation.failures ?? [], sharedFailures(operation)];
+function failuresOf(operation: Operation, service: Service): (Problem | OAuthError)[] {
+  const [own, shared] = [operation.failures ?? [], sharedFailures(operation, service)];
   return (operation.page ? [...shared, ...own] : [...own, ...shared]).map(errorOf);
 }
 
-function sharedFailures({ handler, oauth, page, tag, path, security, body, parameters }: Operation): Failure[] {
+function sharedFailures(
+  { handler, oauth, page, tag, path, security, body, parameters }: Operation,
+  { environment }: Service,
+): Failure[] {
   if (oauth) return MALFORMED_OAUTH;
   if (page) return [noIssuer(), ...(body ? [refused(), ...UNREADABLE_FORM] : []), unavailable()];
   return [
@@ -214,7 +224,7 @@ function sharedFailures({ handler, oauth, page, tag, path, security, body, param
     ...(path.includes('{') ? [urlMalformed(), urlTooLong()] : []),
     ...(parameters?.query || security.length === 0 ? [] : [() => KNOWN_QUERY.check({ verbose: 'true' })]),
     ...(body ? UNREADABLE_BODY : []),
-    ...security.flatMap((scheme) => REFUSED[scheme]),
+    ...security.flatMap((scheme) => refusedIn(environment)[scheme]),
     ...(handler && security.includes('bearer') && !knowsOwners(handler) ? [ownerRefused()] : []),
     ...(security.length > 0 ? [unavailable()] : []),
     // Probes do not count.
