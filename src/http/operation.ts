@@ -52,6 +52,8 @@ export interface Operation extends Route {
   tag: 'Tokens' | 'Authorization' | 'Client' | 'Movie orders' | 'Notifications' | 'Webhooks' | 'Service';
   summary: string;
   description?: string;
+  /** Sentences for those who use a scheme. They follow the description in a document that has this scheme. */
+  notes?: Partial<Record<Security, string>>;
   parameters?: { path?: z.ZodObject; query?: z.ZodObject; header?: z.ZodObject };
   body?: { schema: z.ZodType; example: unknown; optional?: true };
   answers: Record<number, Answer>;

@@ -84,8 +84,11 @@ export function tokenOperations(environment: Environment): Operation[] {
     introspect: {
       id: 'introspectToken',
       summary: 'Check whether a token is valid',
-      description:
-        'RFC 7662. A client sees only its own tokens. The internal credential sees the tokens of all clients.',
+      description: 'RFC 7662.',
+      notes: {
+        basic: 'A client sees only its own tokens.',
+        internal: 'The internal credentials see the tokens of all clients.',
+      },
       body: { schema: TokenStatusRequest, example: { token: tokens.access_token } },
       answers: {
         200: answer('The state of the token.', Introspection, {

@@ -58,12 +58,12 @@ export function operationObject(operation: Operation, service: Service) {
 
 /** The same without the responses. */
 export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'answers'>) {
-  const { id, tag, summary, description, server, security, body } = operation;
+  const { id, tag, summary, description, notes, server, security, body } = operation;
   return {
     operationId: id,
     tags: [tag],
     summary,
-    description,
+    description: notes ? [description, ...security.map((scheme) => notes[scheme])].join(' ') : description,
     ...(server !== undefined && { servers: [{ url: server }] }),
     security: security.map((scheme) => ({ [scheme]: [] })),
     parameters: parametersOf(operation),
