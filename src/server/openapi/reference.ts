@@ -27,6 +27,12 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
     return Array.isArray(schema.anyOf) ? schema.anyOf.flatMap(choicesOf) : [schema];
   };
 
+  /** A list with the type of its items. */
+  const typesOf = (schema: JsonSchema): string =>
+    choicesOf(schema)
+      .map(({ items, ...rest }) => (items ? `array of ${typesOf(items as JsonSchema)}` : typeOf(rest)))
+      .join(' or ');
+
   /** The fields of an object and of the objects in it, with their paths. */
   const fieldsOf = (given: JsonSchema, before = ''): Field[] => {
     const { properties = {}, required = [], items } = given;
@@ -39,7 +45,7 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
   };
   const columns: Columns<Field> = {
     name: ({ name }) => html`<code>${name}</code>`,
-    type: ({ schema, isRequired }) => choicesOf(schema).map(typeOf).join(' or ') + (isRequired ? ' (required)' : ''),
+    type: ({ schema, isRequired }) => typesOf(schema) + (isRequired ? ' (required)' : ''),
     meaning: ({ schema }) => words(schema.description as string),
   };
   const titled = (title: string, fields: Field[]): Html | false =>

@@ -87,6 +87,12 @@ test('the first page names the portal, which no guide describes', async () => {
   expect(await textOf('/docs')).toContain('<a href="portal">The portal</a>');
 });
 
+test('the reference says what is in each list', async () => {
+  const types = [...(await textOf('/docs/reference')).matchAll(/data-name="type"[^>]*>\s*<div>(array[^<]*)/g)];
+  expect(types.length).toBeGreaterThan(10);
+  for (const [, type] of types) expect(type).toMatch(/^array of (string|object|client_credentials, )/);
+});
+
 test('every link of the pages leads to a page and to an anchor of it', async () => {
   const pages = ['', ...GUIDES.map((name) => `/${name}`), '/reference'];
   const broken: string[] = [];
