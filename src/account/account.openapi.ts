@@ -1,6 +1,6 @@
 import { rotationEnded, rotationInProgress, useNewSecret } from '../clients/secrets/secret-rotation.js';
 import { tooManyPerMinute } from '../http/minute-limit.js';
-import { answer, operations } from '../http/operation.js';
+import { answer, NOT_STORED, operations } from '../http/operation.js';
 import { validated } from '../http/problem.js';
 import { TEST_LIMIT } from '../webhooks/api/test-notifications.js';
 import { NO_HTTPS, TEST_RESULT } from '../webhooks/api/webhook.openapi.js';
@@ -49,7 +49,7 @@ export const ACCOUNT_OPERATIONS = operations('Client', AccountController, {
     summary: 'Get your own account',
     description:
       'The account without its secrets. All routes of this group need the client id and secret, and refuse access tokens.',
-    answers: { 200: answer('The account.', AccountView, ACCOUNT) },
+    answers: { 200: answer('The account.', AccountView, ACCOUNT, { headers: NOT_STORED }) },
   },
   setNotifyUrl: {
     id: 'setNotifyUrl',
@@ -59,7 +59,7 @@ export const ACCOUNT_OPERATIONS = operations('Client', AccountController, {
       'answers 2xx. Otherwise the answer is 422, and its `test` says why. Pending notifications still go to the earlier URL.',
     body: { schema: NewNotifyUrl, example: { notifyUrl: URL } },
     answers: {
-      200: answer('Changed.', ChangedNotifyUrl, { notifyUrl: URL, test: DELIVERED }),
+      200: answer('Changed.', ChangedNotifyUrl, { notifyUrl: URL, test: DELIVERED }, { headers: NOT_STORED }),
     },
     failures: [NO_HTTPS, sampleRefused(TEST_RESULT), tooManyPerMinute(TEST_LIMIT)],
   },
@@ -71,7 +71,7 @@ export const ACCOUNT_OPERATIONS = operations('Client', AccountController, {
       'If the answer is lost, send the same `Idempotency-Key` again within this time to get the same answer.',
     parameters: { header: RotateHeaders },
     body: { schema: RotationRequest, example: { overlap: '24h' }, optional: true },
-    answers: { 200: answer('The new secret.', NewSecret, SECRET) },
+    answers: { 200: answer('The new secret.', NewSecret, SECRET, { headers: NOT_STORED }) },
     failures: [
       () => checkRotationKey(undefined),
       () => validated(RotationRequest, { overlap: '1s' }),
@@ -85,7 +85,7 @@ export const ACCOUNT_OPERATIONS = operations('Client', AccountController, {
     summary: 'End the old secret now',
     description:
       'Authenticate with the new secret. The request can be repeated; without a rotation it changes nothing.',
-    answers: { 200: answer('The account, with one secret.', AccountView, ACCOUNT) },
+    answers: { 200: answer('The account, with one secret.', AccountView, ACCOUNT, { headers: NOT_STORED }) },
     failures: [useNewSecret(), tooManyPerMinute(CHANGE_LIMIT)],
   },
 });

@@ -25,6 +25,9 @@ export const answer = <T extends z.ZodType>(
 ) => ({ description, schema, example, mediaType, headers });
 export type Answer = ReturnType<typeof answer>;
 
+/** The header of an answer that no cache may store. */
+export const NOT_STORED = { 'Cache-Control': 'Always `no-store`.' };
+
 /** An error response: the error that the code throws, or a call that throws it. */
 export type Failure = Problem | OAuthError | (() => unknown);
 
@@ -103,6 +106,8 @@ export const PageBody = named('Page', z.string());
 export const PAGE_EXAMPLE = '<!doctype html>…';
 export const pageAnswer = (description: string) =>
   answer(description, PageBody, PAGE_EXAMPLE, { mediaType: 'text/html' });
+export const redirectAnswer = (description: string) =>
+  answer(description, undefined, undefined, { headers: { Location: 'Where the browser goes.' } });
 
 /** RFC 6749 §5.2. */
 export const OAuthErrorBody = named(

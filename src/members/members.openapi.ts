@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { FORM } from '../auth/authorize/authorize.openapi.js';
 import { tooManySignIns } from '../auth/sign-in/sign-in.module.js';
-import { answer, named, operations, pageAnswer } from '../http/operation.js';
+import { named, operations, pageAnswer, redirectAnswer } from '../http/operation.js';
 import { forbidden } from '../http/problem.js';
 import { ENGLISH } from '../values/member-texts.js';
 import { SignInController } from './sign-in.controller.js';
@@ -43,7 +43,7 @@ export const MEMBER_OPERATIONS = operations('Authorization', SignInController, {
       200: pageAnswer(
         'The number of failed tries since the last sign-in, with a link to `return_to`. The session is in a cookie.',
       ),
-      303: answer('To `return_to`, with the session in a cookie; or to the redirect URI.'),
+      303: redirectAnswer('To `return_to`, with the session in a cookie; or to the redirect URI.'),
     },
     failures: [forbidden(ENGLISH.wrongSignIn), tooManySignIns(60)],
   },
@@ -56,6 +56,6 @@ export const MEMBER_OPERATIONS = operations('Authorization', SignInController, {
     id: 'signOut',
     summary: 'The form of the sign-out page',
     body: { schema: SignOutForm, example: { form: FORM } },
-    answers: { 303: answer('To the sign-out page. The session has ended.') },
+    answers: { 303: redirectAnswer('To the sign-out page. The session has ended.') },
   },
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answer, named, operations, pageAnswer } from '../../http/operation.js';
+import { named, operations, pageAnswer, redirectAnswer } from '../../http/operation.js';
 import { unknownApplication, unknownRedirectUri } from './authorizations.js';
 import { AuthorizeController, ConnectionsController } from './authorize.controller.js';
 
@@ -46,7 +46,7 @@ export const AUTHORIZATION_OPERATIONS = [
       parameters: { query: AuthorizationQuery },
       answers: {
         200: pageAnswer('The consent page.'),
-        303: answer('To the sign-in page, or to the redirect URI.'),
+        303: redirectAnswer('To the sign-in page, or to the redirect URI.'),
       },
       failures: [unknownApplication(), unknownRedirectUri()],
     },
@@ -54,21 +54,21 @@ export const AUTHORIZATION_OPERATIONS = [
       id: 'decideOnAccess',
       summary: 'The form of the consent page',
       body: { schema: ConsentForm, example: { form: FORM, decision: 'allow' } },
-      answers: { 303: answer('To the redirect URI.') },
+      answers: { 303: redirectAnswer('To the redirect URI.') },
     },
   }),
   ...operations('Authorization', ConnectionsController, {
     show: {
       id: 'showConnectedApplications',
       summary: 'The applications that an owner connected',
-      answers: { 200: pageAnswer('The page.'), 303: answer('To the sign-in page.') },
+      answers: { 200: pageAnswer('The page.'), 303: redirectAnswer('To the sign-in page.') },
     },
     withdraw: {
       id: 'withdrawAccess',
       summary: 'The form that withdraws the access of an application',
       description: 'Revokes all tokens that the application has for this owner.',
       body: { schema: WithdrawalForm, example: { form: FORM, client_id: 'b8E7BDVoa1df1jDrbYlF' } },
-      answers: { 303: answer('To the page.') },
+      answers: { 303: redirectAnswer('To the page.') },
     },
   }),
 ];

@@ -1,4 +1,5 @@
 import { answer, type Operation, operations } from '../../http/operation.js';
+import { issuerOf } from '../authorize/authorization-site.js';
 import { invalidCode } from '../authorize/code-exchange.js';
 import { metadataPath, noPublicUrl, serverMetadata } from '../metadata/metadata.module.js';
 import {
@@ -105,7 +106,7 @@ export function tokenOperations(environment: Environment): Operation[] {
 }
 
 /** At the root of the host, whatever path the public base address has (RFC 8414 §3.1). */
-export const metadataOperation = (publicUrl: string | null): Operation => ({
+export const metadataOperation = (environment: Environment, publicUrl: string | null): Operation => ({
   id: 'getServerMetadata',
   method: 'get',
   path: metadataPath(publicUrl ?? ''),
@@ -120,8 +121,8 @@ export const metadataOperation = (publicUrl: string | null): Operation => ({
     200: answer(
       'The endpoints and the supported methods.',
       Metadata,
-      serverMetadata(publicUrl ?? 'https://sandbox.usher.example', true, true),
+      serverMetadata(publicUrl ?? 'https://sandbox.usher.example', issuerOf({ publicUrl, environment }) !== null, true),
     ),
   },
-  failures: [noPublicUrl()],
+  failures: environment === 'production' && publicUrl === null ? [noPublicUrl()] : [],
 });

@@ -60,7 +60,7 @@ export function openApiDocument(
         : tag !== 'Service' && `${security}` !== 'internal',
     )
     .map((one) => ({ ...one, security: one.security.filter((scheme) => (scheme === 'internal') === isInternal) }));
-  const service = { environment, guidesUrl };
+  const service = { environment, publicUrl, guidesUrl };
   const paths: Paths = {};
   const webhooks: Paths = isInternal ? {} : NOTIFICATIONS;
   for (const one of operations)

@@ -65,7 +65,7 @@ export function securitySchemes(base: string, hasCodes: boolean): Record<Securit
 /** The operations of Usher's routes, which an application may serve too. */
 export const libraryOperations = (environment: Environment, publicUrl: string | null): Operation[] => [
   ...tokenOperations(environment),
-  metadataOperation(publicUrl),
+  metadataOperation(environment, publicUrl),
   ...AUTHORIZATION_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...ACCOUNT_OPERATIONS,

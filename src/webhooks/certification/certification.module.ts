@@ -52,7 +52,7 @@ export class CertificationsController {
   }
 }
 
-export const onlyInSandbox = () => notFound('certifications exist only in the sandbox');
+const onlyInSandbox = () => notFound('certifications exist only in the sandbox');
 export const noNotifyUrl = () => unprocessable('the client has no Notify URL; set one with PUT /client/notify-url');
 export const secretBeingChanged = () => conflict('the secret of this client is being changed; finish that first');
 

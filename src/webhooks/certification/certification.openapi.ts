@@ -5,7 +5,6 @@ import {
   CERTIFICATION_LIMIT,
   CertificationsController,
   noNotifyUrl,
-  onlyInSandbox,
   secretBeingChanged,
 } from './certification.module.js';
 import { Certification, CertificationRequest } from './certification.schemas.js';
@@ -49,12 +48,6 @@ export const CERTIFICATION_OPERATIONS = operations('Webhooks', CertificationsCon
       'the first four and 4xx to the others. All are marked as tests, and none is listed. Three a minute.',
     body: { schema: CertificationRequest, example: {}, optional: true },
     answers: { 200: answer('What the receiver did.', Certification, EXAMPLE) },
-    failures: [
-      onlyInSandbox(),
-      noSecret(ID),
-      secretBeingChanged(),
-      noNotifyUrl(),
-      tooManyPerMinute(CERTIFICATION_LIMIT),
-    ],
+    failures: [noSecret(ID), secretBeingChanged(), noNotifyUrl(), tooManyPerMinute(CERTIFICATION_LIMIT)],
   },
 });

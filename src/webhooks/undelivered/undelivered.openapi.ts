@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { tooManyPerMinute } from '../../http/minute-limit.js';
-import { answer, operations } from '../../http/operation.js';
+import { answer, NOT_STORED, operations } from '../../http/operation.js';
 import { validated } from '../../http/problem.js';
 import { noSecret } from '../deliver/signing.js';
 import { checkedRequest, ResendRequest, ResendView } from './resend.schemas.js';
@@ -62,7 +62,12 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
     parameters: { query: UndeliveredQuery },
     answers: {
       // Without the lines: a client generated from two media types of one answer cannot know which one it gets.
-      200: answer('A page.', UndeliveredPage, { data: [UNDELIVERED], nextCursor: null, hasMore: false }),
+      200: answer(
+        'A page.',
+        UndeliveredPage,
+        { data: [UNDELIVERED], nextCursor: null, hasMore: false },
+        { headers: NOT_STORED },
+      ),
     },
     failures: [() => validated(UndeliveredQuery, { cursor: '7' }, 'query'), noSecret(ID)],
   },

@@ -32,3 +32,28 @@ test('the document names the page after failed tries at the sign-in, and the lim
   expect(paths['/.well-known/oauth-authorization-server']?.get?.responses).toHaveProperty('429');
   expect(internal.paths['/health/live']?.get?.responses).not.toHaveProperty('429');
 });
+
+test('the document names the limit of requests without credentials at each page, and a request that is malformed', () => {
+  for (const methods of Object.values(paths))
+    for (const { operationId, tags, responses } of Object.values(methods))
+      if (tags[0] === 'Authorization')
+        expect([operationId, ...Object.keys(responses)]).toEqual(expect.arrayContaining([operationId, '400', '429']));
+});
+
+test.each(['/webhooks/{id}/resend', '/client/secret/finish'])(
+  'the document names the answers of %s, which needs no body, to one that it cannot read',
+  async (path) => {
+    const client = await usher.client();
+    const authorization = path.startsWith('/client')
+      ? client.basic
+      : `Bearer ${String((await client.token()).body.access_token)}`;
+    for (const [status, type, body] of [
+      [400, 'application/json', '{'],
+      [413, 'application/json', `"${'a'.repeat(17_000)}"`],
+      [415, 'text/plain', 'a'],
+    ] as const) {
+      const answer = await usher.request('POST', path, { authorization, 'content-type': type }, body);
+      expect([answer.status, status in (paths[path]?.post?.responses ?? {})]).toEqual([status, true]);
+    }
+  },
+);
