@@ -17,18 +17,16 @@ import { checkAllowed, invalidRefreshToken, tooManyTokenRequests } from './token
 
 const RANDOM = 'Q4nYp0sVb7TzX2cLw9KfGd3RhJm6EuA1iOoN8xSvBqC';
 
-const tokensIn = (environment: Environment): TokenResponse => ({
-  access_token: `usher_${environment}_access_${RANDOM}`,
-  expires_in: 5_184_000,
-  refresh_token: `usher_${environment}_refresh_${RANDOM}`,
-  refresh_token_expires_in: 31_536_000,
-  token_type: 'Bearer',
-});
-
 const CLIENT = 'b8E7BDVoa1df1jDrbYlF';
 
 export function tokenOperations(environment: Environment): Operation[] {
-  const tokens = tokensIn(environment);
+  const tokens: TokenResponse = {
+    access_token: `usher_${environment}_access_${RANDOM}`,
+    expires_in: 5_184_000,
+    refresh_token: `usher_${environment}_refresh_${RANDOM}`,
+    refresh_token_expires_in: 31_536_000,
+    token_type: 'Bearer',
+  };
   const tokenAnswer = answer('The tokens.', TokenResponse, tokens);
   return operations('Tokens', TokenController, {
     token: {
