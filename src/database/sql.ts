@@ -16,8 +16,8 @@ export async function databaseNow(manager: EntityManager): Promise<number> {
 }
 
 const DEADLOCK_CODES = ['ER_LOCK_DEADLOCK', '40P01', '40001'];
-/** Of Postgres: a prepared statement is missing, or was prepared by another session. */
-const NOT_PREPARED_CODES = ['26000', '42P05'];
+/** Of Postgres: a prepared statement is missing, was prepared by another session, or before its table got another column. */
+const NOT_PREPARED_CODES = ['26000', '42P05', '0A000'];
 const MAX_TRIES = 5;
 const PAUSE_MS = 10;
 
@@ -130,7 +130,7 @@ export function joinTransaction<T>(
   return work(manager);
 }
 
-/** Whether a pooler lost the prepared statement, so that nothing was run. */
+/** Whether the prepared statement cannot be used: a pooler lost it, or a migration changed its table. Nothing was run. */
 export const isNotPrepared = (error: unknown): boolean => NOT_PREPARED_CODES.includes(codeOf(error));
 
 /** Whether a deadlock that an application hid has rolled the transaction back, and with it the savepoint. Only on MySQL. */

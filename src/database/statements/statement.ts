@@ -26,7 +26,7 @@ function written({ write, name }: Statement, { placeholder }: Dialect): WrittenS
   return { text: write((value) => placeholder(parameters.push(value))), parameters, name };
 }
 
-/** Drivers behind a pooler that shares sessions between transactions: a statement prepared in one is missing in the next. */
+/** Drivers that prepare nothing more: a pooler shares their sessions between transactions, or a migration changed a table. */
 const unprepared = new WeakSet<object>();
 
 /** By driver: the statement that was refused last because the disk of the server is full. */
@@ -120,7 +120,7 @@ export async function runTogether(
   const ending = queryRunner && endings.get(queryRunner);
   if (ending) return runEnding(on, queryRunner, ending, statements);
   const ends = queryRunner && transactionEnds.get(queryRunner);
-  // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
+  // Not in a caller's transaction: Usher cannot repeat it where a prepared statement cannot be used.
   const isPrepared = !unprepared.has(dataSource.driver) && (!queryRunner || ends !== undefined);
   const checked = checkedStatements(on, statements, last);
   const sent = checked.flat();

@@ -30,3 +30,20 @@ test('a named statement is prepared, and runs unprepared from then on where a po
   expect(await prepared()).toEqual([]);
   expect((await sum(dataSource)).rows).toEqual([{ n: 2 }]);
 });
+
+test.each(['alone', 'in a transaction'])(
+  'a statement that was prepared before a migration still runs %s',
+  async (place) => {
+    // A server of its own, because one that has met this runs its statements unprepared.
+    const own = await TestUsher.start({ DATABASE_POOL: '1' });
+    const { dataSource } = own;
+    const client = await own.client();
+    const read = (on: Parameters<typeof runSql>[0]) =>
+      runSql(on, (parameter) => `SELECT * FROM usher_client WHERE id = ${parameter(client.id)}`, 'usher_test_client');
+    const run = () => (place === 'alone' ? read(dataSource) : inTransaction(dataSource, read));
+    await run();
+    await dataSource.query('ALTER TABLE usher_client ADD COLUMN added_later int');
+    expect((await run()).rows).toMatchObject([{ id: client.id, added_later: null }]);
+    await own.stop();
+  },
+);
