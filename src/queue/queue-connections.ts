@@ -179,7 +179,8 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
   const pg = await loadPg();
   const { queuePrefix } = config;
   const address = postgresAddress(config) ?? embedded?.connection;
-  const options = { ...address, options: `-c search_path=${postgresSchema(queuePrefix)}`, keepAlive: true };
+  // In quotes, because Postgres reads other names in lower case.
+  const options = { ...address, options: `-c search_path="${postgresSchema(queuePrefix)}"`, keepAlive: true };
   const failFast = { connectionTimeoutMillis: FAIL_FAST_MS, query_timeout: FAIL_FAST_MS };
   const producer = renewedPool(pg, { ...options, ...failFast, max: PRODUCER_POOL }, (error) => error);
   const worker = renewedPool(pg, { ...options, max: WORKER_POOL }, asRefused);
