@@ -170,8 +170,8 @@ const POSTGRES = {
   /** The host and port in a column with URLs, in lower case. */
   authorityOf: (column: string) => `lower(substring(${column} from '^[^/]*//([^/?]*)'))`,
 
-  /** Selects 1 as `locked` if this connection now holds the lock of migrations. */
-  lockMigrations: `SELECT CASE WHEN pg_try_advisory_lock(hashtext('usher migrate'), hashtext(current_schema()))
+  /** Selects 1 as `locked` if this connection now holds the lock of migrations. Without a schema, a migration says what is wrong. */
+  lockMigrations: `SELECT CASE WHEN pg_try_advisory_lock(hashtext('usher migrate'), hashtext(COALESCE(current_schema(), '')))
     THEN 1 ELSE 0 END AS locked`,
 
   /** A statement that limits how long this connection waits for a table. */

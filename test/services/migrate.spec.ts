@@ -94,6 +94,22 @@ describe('usher migrate', () => {
     }
   });
 
+  if (BACKEND === 'postgres')
+    test('says that the schema of its user does not exist', async () => {
+      const user = database.name;
+      await database.administer(`CREATE ROLE ${user} LOGIN`);
+      await database.administer(`ALTER ROLE ${user} SET search_path = missing`);
+      try {
+        const refused = await usher({ ...database.settings, DATABASE_URL: database.urlOf(user) }, ['migrate']);
+        expect(refused).toMatchObject({ code: 1, stdout: '' });
+        expect(refused.stderr).toMatch(
+          /^usher: a migration failed: no schema has been selected to create in; [^\n]+\n$/,
+        );
+      } finally {
+        await database.administer(`DROP ROLE ${user}`);
+      }
+    });
+
   test('says that a table stayed locked, and prints nothing else', async () => {
     await migrate();
     await database.query('ALTER TABLE usher_process DROP COLUMN key_ids');
