@@ -168,7 +168,7 @@ export const isOutOfTime = (error: unknown): boolean =>
 
 /** Errors of mysql2, pg and the network. SQLSTATE 08…, 25P03 and 57P0… mean a lost connection, 53300 too many of them. */
 const DOWN_CODE =
-  /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NOTFOUND)|EAI_AGAIN|PROTOCOL_|POOL_|08|25P03|57P0|53300|ER_CON_COUNT|ER_TOO_MANY_USER_CONNECTIONS|ER_USER_LIMIT_REACHED|ER_SERVER_SHUTDOWN|ER_NORMAL_SHUTDOWN|ER_CONNECTION_KILLED|ER_NET_)/;
+  /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NET|NOTFOUND|ADDRNOTAVAIL)|EAI_AGAIN|PROTOCOL_|POOL_|08|25P03|57P0|53300|ER_CON_COUNT|ER_TOO_MANY_USER_CONNECTIONS|ER_USER_LIMIT_REACHED|ER_SERVER_SHUTDOWN|ER_NORMAL_SHUTDOWN|ER_CONNECTION_KILLED|ER_NET_)/;
 const DOWN_MESSAGE =
   /Connection terminated|connection timeout|timeout exceeded when trying to connect|Connection is closed|closed state|not queryable/i;
 /** TypeORM releases the runner of a Postgres connection that was lost; its next statement fails with such an error. */

@@ -15,6 +15,8 @@ const NETWORK_ERRORS: Record<string, string> = {
   ETIMEDOUT: 'no answer',
   EHOSTUNREACH: 'no route to host',
   ENETUNREACH: 'no route to host',
+  // Of an IPv6 address on a machine without IPv6.
+  EADDRNOTAVAIL: 'no route to host',
 };
 
 /** A server that is reached with a correct URL, but accepts no further connection. */
