@@ -90,7 +90,7 @@ export async function createHttpApplication(config: Config, logger: Logger) {
   mountConsole(app, server);
   if (isApi(config)) mountPortal(app, server);
   mountDashboard(app, server);
-  return { app, ops };
+  return { app, ops, health: app.get(HealthController) };
 }
 
 /** A second server for the same routes, with the limits of the first one. It is closed together with it. */

@@ -31,12 +31,13 @@ export async function serve(
 ): Promise<Running> {
   const logger = given ?? (await createLogger(config));
   const { createHttpApplication } = await loadHttpServer();
-  const { app, ops } = await createHttpApplication(config, logger);
+  const { app, ops, health } = await createHttpApplication(config, logger);
   created?.(app);
   try {
     await app.listen({ port: config.port, host: config.host });
     const url = await app.getUrl();
     const opsUrl = ops ? await listen(ops, config, url) : url;
+    health.isListening = true;
     // Created last: its secret is shown only once, so a failed start must not create it.
     return { ...(await createFirst(app, config)), app, ops, url, opsUrl };
   } catch (error) {

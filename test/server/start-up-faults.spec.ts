@@ -51,7 +51,9 @@ describe('an address to listen on', () => {
     const port = String((taken.address() as AddressInfo).port);
     const ended = await failedStart({ ...backend.settings, ...ERRORS_ONLY, PORT: port });
     expectOneLine(ended, `port ${port} on 127.0.0.1 is in use; stop the process that listens there or set PORT`);
-    const second = await failedStart({ ...backend.settings, ...ERRORS_ONLY, OPS_PORT: port });
+    // It ends before the delay, which only a server that listens needs.
+    const delayed = { ...backend.settings, ...ERRORS_ONLY, OPS_PORT: port, SHUTDOWN_DELAY: '10m' };
+    const second = await failedStart(delayed);
     expectOneLine(second, `port ${port} on 127.0.0.1 is in use; stop the process that listens there or set OPS_PORT`);
     // A failed start must not create the first client, because its secret is shown only once.
     const { stdout } = await usher(backend.settings, ['client', 'list', '--json']);

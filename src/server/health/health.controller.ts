@@ -13,6 +13,8 @@ const CHECK_TIMEOUT_MS = 3_000;
 export class HealthController implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Whether a shutdown has begun. From then on the process is not ready, and each response closes its connection. */
   isShuttingDown = false;
+  /** Whether the server listens. A start that fails is reported without a delay. */
+  isListening = false;
   private readonly warnings = new RepeatedWarnings(new Logger('Usher health'));
   /** The check that runs now. */
   private checking: Promise<string[]> | null = null;
@@ -29,7 +31,7 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await pause(this.config.shutdownDelayMs);
+    if (this.isListening) await pause(this.config.shutdownDelayMs);
   }
 
   /** 200 as long as the process answers. */
