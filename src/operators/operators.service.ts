@@ -54,7 +54,7 @@ export class OperatorsService extends Accounts<Operator> {
   /** Open sessions have the new role with their next request. */
   async setRole(name: string, role: OperatorRole, actor?: Actor): Promise<Operator> {
     checkRole(role);
-    return this.change(name, { role }, { action: 'operator.role-set', actor, detail: { role } }, true);
+    return this.change(name, { role }, { action: 'operator.role-set', actor, detail: { role } }, { keepsAccess: true });
   }
 
   protected override unknown(name: string): Problem {

@@ -60,10 +60,15 @@ export abstract class Accounts<T extends Account> {
     return this.change(name, { disabledAt }, { action: `${this.kind}.${disabled ? 'disabled' : 'enabled'}`, actor });
   }
 
-  /** Also ends the sessions of the account, and the access that a member gave to applications. */
-  async setPassword(name: string, password: string, actor?: Actor): Promise<T> {
+  /**
+   * Also ends the sessions of the account, and the access that a member gave to applications. `confirmed`: the account whose
+   * present password was given; 409 if it was disabled or got another password since then.
+   */
+  async setPassword(name: string, password: string, actor?: Actor, confirmed?: Account): Promise<T> {
     const passwordHash = await this.passwords.hash(password);
-    return this.change(name, { passwordHash }, { action: `${this.kind}.password-set`, actor });
+    const change: AuditChange = { action: `${this.kind}.password-set`, actor };
+    // Not the password of a later change: whoever gets the account may begin a session with it.
+    return { ...(await this.change(name, { passwordHash }, change, { confirmed })), passwordHash };
   }
 
   /** How the audit names an account. */
@@ -104,11 +109,13 @@ export abstract class Accounts<T extends Account> {
     name: string,
     columns: Partial<Account> | Partial<T>,
     change: AuditChange,
-    keepsAccess = false,
+    { keepsAccess = false, confirmed }: { keepsAccess?: boolean; confirmed?: Account | undefined } = {},
   ): Promise<T> {
     const { id } = await this.get(name);
     await inTransaction(this.dataSource, async (manager) => {
       // The account first: a sign-in at the same moment waits for its row, and then fails.
+      if (confirmed && !(await this.lockUnchanged(manager, confirmed)))
+        throw conflict('your account was disabled or got another password meanwhile');
       await manager.update<Account>(this.entity, { id }, columns);
       if (!keepsAccess) await this.endAccess(manager, id);
       await this.audit.record({ ...this.audited({ id, name: nameOf(name) }), ...change }, manager);

@@ -83,10 +83,11 @@ export class OperatorAccess extends BrowserSessions<SessionOwner> {
           run: async ({ current = '', password = '' }, { request, reply, viewer, actor }) => {
             const name = viewer?.name ?? '';
             const known = this.read(request, 'known');
-            await this.operators.get(name);
+            const operator = await this.operators.get(name);
             if (!(await this.signIns.confirm({ name, password: current, known }, request)))
               throw unprocessable('the current password is wrong');
-            const begun = await this.signIns.open(await this.operators.setPassword(name, password, actor), request);
+            const changed = await this.operators.setPassword(name, password, actor, operator);
+            const begun = await this.signIns.open(changed, request);
             if (begun !== null) await this.begin(request, reply, begun);
           },
         },

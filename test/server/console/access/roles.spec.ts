@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
 import { seal } from '../../../../src/http/pages/form-tokens.js';
+import { OperatorSessions } from '../../../../src/operators/operator-sessions.js';
 import { OperatorsService } from '../../../../src/operators/operators.service.js';
 import { OperatorBrowser } from '../../../support/operator-browser.js';
 import { basic, TestUsher } from '../../../support/usher.js';
@@ -100,6 +101,29 @@ describe('an operator', () => {
     expect((await browser.get('/ops')).status).toBe(303);
     const [, password = ''] = /data-copy="([A-Za-z0-9]{20})"/.exec(text) ?? [];
     expect((await browser.signIn(subject, password)).status).toBe(303);
+  });
+
+  test.each([
+    ['before', 409],
+    ['after', 303],
+  ])('makes a new password %s the old one is changed with it: only the new one signs in', async (when, status) => {
+    const browser = new OperatorBrowser(usher);
+    await browser.signIn(subject, 'a password of the tests');
+    const sessions = usher.running.app.get(OperatorSessions, { strict: false });
+    const [confirm, get] = [sessions.confirm.bind(sessions), operators.get.bind(operators)];
+    const reset = () => operators.setPassword(subject, 'the password of a reset');
+    if (when === 'before')
+      jest.spyOn(sessions, 'confirm').mockImplementationOnce((...given) => confirm(...given).finally(reset));
+    else {
+      const read = jest.spyOn(operators, 'get').mockImplementationOnce(get).mockImplementationOnce(get);
+      // Once the change is committed the account is read again.
+      read.mockImplementationOnce((name) => reset().then(() => get(name)));
+    }
+    const fields = { current: 'a password of the tests', password: 'another password' };
+    expect((await browser.post('/ops/password', fields)).status).toBe(status);
+    expect((await browser.get('/ops')).status).toBe(303);
+    expect((await browser.signIn(subject, 'another password')).status).toBe(403);
+    expect((await browser.signIn(subject, 'the password of a reset')).status).toBe(303);
   });
 
   test('sets a role, which holds with the next request of an open session', async () => {
