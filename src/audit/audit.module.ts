@@ -132,6 +132,7 @@ export class FailureCounts implements BeforeApplicationShutdown {
   private readonly logger = new Logger(`Usher ${AUDIT_CONTEXT}`);
   private readonly counts = new Map<string, Count>();
   private timer: NodeJS.Timeout | null = null;
+  private writing: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly audit: AuditLog) {}
 
@@ -152,7 +153,7 @@ export class FailureCounts implements BeforeApplicationShutdown {
     const write = ({ address, failed, blocked, ...event }: Count) =>
       this.audit.record({ ...event, actor: { ...UNKNOWN, address }, detail: { failed, blocked } });
     const faults: string[] = [];
-    await Promise.all(
+    const written = Promise.all(
       counts.map((count) =>
         write(count).catch((error: Error) => {
           this.add(count);
@@ -160,10 +161,14 @@ export class FailureCounts implements BeforeApplicationShutdown {
         }),
       ),
     );
+    this.writing = this.writing.then(() => written);
+    await written;
     if (faults.length > 0) this.logger.warn(`failed authentications are recorded later: ${faults[0]}`);
   }
 
   async beforeApplicationShutdown(): Promise<void> {
+    // The database stays open only for what is awaited here.
+    await this.writing;
     await this.flush();
   }
 

@@ -136,3 +136,12 @@ describe('the audit of failed authentications', () => {
     expect((await audit.list({}))[0]).toMatchObject({ address: '192.0.2.1', detail: { failed: 2, blocked: 0 } });
   });
 });
+
+test('a process that stops while it writes the failures of a minute waits for their rows', async () => {
+  const subject = 'client:guessed';
+  counts.count({ action: 'client.authentication-failed', subject, address: null, isBlocked: false });
+  const written = counts.flush();
+  await counts.beforeApplicationShutdown();
+  expect(await audit.list({ subject })).toMatchObject([{ detail: { failed: 1, blocked: 0 } }]);
+  await written;
+});
