@@ -102,6 +102,8 @@ describe.each([
       expect(text).not.toMatch(/signature|old|header/);
       await eventually('it logs why', () => output().includes(`refused: ${reason}`));
     }
+    for (const stray of [{}, { body: 'plain text' }])
+      expect([stray, (await fetch(url, { method: 'POST', ...stray })).status]).toEqual([stray, 401]);
   });
 });
 

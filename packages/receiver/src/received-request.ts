@@ -58,14 +58,17 @@ const replayed = ({ reason, message }: InvalidNotificationError): Diagnosis => (
 });
 
 /**
- * The body as it was received: from a parser that keeps the bytes (`express.raw()`, Nest's `rawBody: true`), else from the
- * request itself.
+ * The body as it was received: from a parser that keeps the bytes (`express.raw()`, Nest's `rawBody: true`) or the text, else from
+ * the request itself.
  * @throws TypeError if a parser has already replaced the bytes
  */
 export async function rawBodyOf(request: IncomingRequest): Promise<Uint8Array> {
   const { rawBody, body } = request;
   if (rawBody instanceof Uint8Array) return rawBody;
   if (body instanceof Uint8Array) return body;
+  // Fastify parses plain text to a string. Its request is no stream, and one without a body is not parsed.
+  if (typeof body === 'string') return Buffer.from(body);
+  if (body === undefined && request[Symbol.asyncIterator] === undefined) return new Uint8Array();
   if (request.readableEnded || request[Symbol.asyncIterator] === undefined) throw new TypeError(ALREADY_PARSED);
   return collect(request as AsyncIterable<Uint8Array>);
 }
