@@ -58,7 +58,8 @@ export async function withProgress<T>(
   // The default export, because a bundler may give a CommonJS package no other.
   const { Presets, SingleBar } = (await import('cli-progress')).default;
   const bar = new SingleBar(
-    { format: `${title} {bar} {percentage}% | {value}/{total}`, hideCursor: true, stream: process.stderr },
+    // With a hidden cursor, a terminal would have none after Ctrl-C, which ends the process at once.
+    { format: `${title} {bar} {percentage}% | {value}/{total}`, stream: process.stderr },
     Presets.shades_classic,
   );
   bar.start(0, 0);

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
+import { withProgress } from '../../src/cli/output.js';
 import { faultLine } from '../../src/server/fault.js';
 import { CLI, usher, usherProcess, UsherProcess } from '../support/process.js';
 
@@ -144,4 +145,17 @@ test('demo --json runs every step and prints one JSON document', async () => {
   const { ok, steps } = JSON.parse(stdout) as { ok: boolean; steps: { ok: boolean }[] };
   expect({ code, stderr, ok }).toEqual({ code: 0, stderr: '', ok: true });
   expect(steps).toHaveLength(7);
+});
+
+test('the progress on a terminal does not hide the cursor, which nothing would show again after Ctrl-C', async () => {
+  const { stderr } = process;
+  const { isTTY } = stderr;
+  const write = jest.spyOn(stderr, 'write').mockReturnValue(true);
+  stderr.isTTY = true;
+  await withProgress('Purging', false, async (show) => show(1, 2));
+  stderr.isTTY = isTTY;
+  const written = write.mock.calls.map(([text]) => String(text)).join('');
+  write.mockRestore();
+  expect(written).toContain('Purging');
+  expect(written).not.toContain('\x1b[?25l');
 });
