@@ -91,11 +91,12 @@ async function purgeNow(_options: object, asJson: boolean): Promise<Output> {
   const purged = await withProgress('Purging', asJson, (onProgress) =>
     withServices(({ purge }) => purge.run({ onProgress })),
   );
+  const sessions = purged.memberSessions + purged.operatorSessions + purged.portalSessions;
   return {
     json: snakeCase(purged),
     text:
       `Deleted: ${purged.grants} grant(s), ${purged.accessTokens} access token(s), ` +
-      `${purged.authorizations} authorisation(s), ${purged.memberSessions + purged.operatorSessions} session(s), ` +
+      `${purged.authorizations} authorisation(s), ${sessions} session(s), ` +
       `${purged.idempotencyKeys} idempotency key(s), ${purged.orders} order(s), ` +
       `bodies and attempts of ${purged.webhooks} notification(s), ${purged.webhookRows} row(s) of older notifications, ` +
       `${purged.resends} resend request(s), ${purged.failingHosts} failing host(s), ` +

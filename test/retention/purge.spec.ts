@@ -179,12 +179,14 @@ test('a pause is deleted a day after its end, once it holds no notification any 
 
 test('without a terminal the command prints progress lines and the number of deleted rows', async () => {
   await insertExpired(1_000);
+  const session = { clientId: client.id, linkId: 'link', mayChange: true, createdAt: 1, expiresAt: 2 };
+  await dataSource.manager.insert(PortalSession, { ...session, digest: 'of a portal' });
   const { code, stdout, stderr } = await run(usher.settings, ['purge']);
   expect([code, stdout]).toEqual([
     0,
-    'Deleted: 1000 grant(s), 1000 access token(s), 0 authorisation(s), 0 session(s), 0 idempotency key(s), 0 order(s), bodies and attempts of 0 notification(s), 0 row(s) of older notifications, 0 resend request(s), 0 failing host(s), 0 row(s) of delivery figures, 0 audit event(s).\n',
+    'Deleted: 1000 grant(s), 1000 access token(s), 0 authorisation(s), 1 session(s), 0 idempotency key(s), 0 order(s), bodies and attempts of 0 notification(s), 0 row(s) of older notifications, 0 resend request(s), 0 failing host(s), 0 row(s) of delivery figures, 0 audit event(s).\n',
   ]);
-  expect(stderr).toBe(['500', '1000', '1500', '2000'].map((done) => `Purging ${done}/2000\n`).join(''));
+  expect(stderr).toBe(['500', '1000', '1500', '2000', '2001'].map((done) => `Purging ${done}/2001\n`).join(''));
 });
 
 test('an aborted purge stops between two batches', async () => {
