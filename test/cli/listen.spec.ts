@@ -101,6 +101,18 @@ describe('listen', () => {
     ]);
   });
 
+  test('returns the status of that receiver, as Usher takes it, although its answer breaks off', async () => {
+    receiver.behaviour = (response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('received');
+      setImmediate(() => response.destroy());
+    };
+    const args = ['listen', '--port', '0', '--forward-to', receiver.url];
+    const listen = new UsherProcess('cli.js', args, { CLIENT_SECRET: 'x' });
+    const [, url = ''] = await listen.printed(/Listening at (\S+);/);
+    expect((await fetch(url, { method: 'POST', body: '{"data":{"key":"K"}}' })).status).toBe(200);
+    await listen.end();
+  });
+
   test('answers 401 to what is not genuine, and recognises how it was signed', async () => {
     const secret = '5ec7e7'.repeat(8);
     const listen = new UsherProcess('cli.js', ['listen', '--port', '0'], { CLIENT_SECRET: secret });

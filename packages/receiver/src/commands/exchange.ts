@@ -6,7 +6,7 @@ const TIMEOUT_MS = 30_000;
 
 /**
  * Sends one request on a connection of its own; redirects are not followed. Returns the status and the beginning of the body, or
- * null and the reason if there is no response.
+ * null and the reason if there is no response. As for Usher, a body that breaks off changes nothing, unless all of it is asked for.
  */
 export async function exchange(
   url: URL,
@@ -20,9 +20,13 @@ export async function exchange(
     // A later error is one of the body, and its reader gets it.
     sent.on('error', () => undefined);
     let beginning = Buffer.alloc(0);
-    for await (const chunk of response) {
-      beginning = Buffer.concat([beginning, chunk as Uint8Array]);
-      if (beginning.length >= mostBytes) break;
+    try {
+      for await (const chunk of response) {
+        beginning = Buffer.concat([beginning, chunk as Uint8Array]);
+        if (beginning.length >= mostBytes) break;
+      }
+    } catch (error) {
+      if (mostBytes === Infinity) throw error;
     }
     return { status: response.statusCode, text: beginning.subarray(0, mostBytes).toString() };
   } catch (error) {
