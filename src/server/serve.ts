@@ -99,28 +99,34 @@ function explainListenError(error: unknown, { host, opsPort }: Config): unknown 
 
 /** Serves until a signal ends it. An error at start is printed in one line (or one line per setting); the exit code is 1. */
 export async function runServer({ json = false }: { json?: boolean } = {}): Promise<void> {
+  const shutdown = { hasBegun: false };
   try {
     const config = loadConfig();
     const logger = await createLogger(config, json ? 'stderr' : 'stdout');
     const endTracing = config.tracing ? await startTracing(logger) : undefined;
-    const running = await serve(config, logger, (app) => shutDownOnSignal(app, endTracing));
+    const running = await serve(config, logger, (app) => shutDownOnSignal(app, shutdown, endTracing));
     // Standard output is the log too, and a full disk under the log must not end the server.
     if (!json) process.stdout.removeAllListeners('error').on('error', () => undefined);
     process.stdout.write(
       json ? `${JSON.stringify(bannerFields(config, running), null, 2)}\n` : bannerText(config, running),
     );
   } catch (error) {
+    // A start that a signal interrupts fails, because what it needs is closed. The shutdown ends the process.
+    if (shutdown.hasBegun) return;
     reportFault(error, json);
     process.exit(1);
   }
 }
 
 /** After the first signal no new jobs start, and running deliveries finish and are recorded. A second one exits at once. */
-function shutDownOnSignal(app: NestFastifyApplication, endTracing = () => Promise.resolve()): void {
-  let isShuttingDown = false;
+function shutDownOnSignal(
+  app: NestFastifyApplication,
+  shutdown: { hasBegun: boolean },
+  endTracing = () => Promise.resolve(),
+): void {
   const shutDown = (signal: NodeJS.Signals): void => {
-    if (isShuttingDown) process.exit(130);
-    isShuttingDown = true;
+    if (shutdown.hasBegun) process.exit(130);
+    shutdown.hasBegun = true;
     process.stderr.write(
       `usher: ${signal}: finishing running deliveries and requests; send it again to stop at once\n`,
     );

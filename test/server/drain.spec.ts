@@ -9,7 +9,7 @@ import { usherMigrations } from '../../src/database/migrator.js';
 import { type Backend, BACKEND, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/ports.js';
-import { CLI, newFolder, startServer, usher, usherJson } from '../support/process.js';
+import { CLI, newFolder, startServer, usher, usherJson, UsherProcess } from '../support/process.js';
 import { TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER } from '../support/usher.js';
 
@@ -139,6 +139,16 @@ test('a running request is answered, and its response closes the connection', as
   const [{ statusCode, headers }] = await answered;
   expect([statusCode, headers.connection]).toEqual([200, 'close']);
   expect((await server.ended).code).toBe(0);
+});
+
+test('a signal during the start ends the process without an error', async () => {
+  const starting = new UsherProcess('main.js', [], { ...backend.settings, LOG_LEVEL: 'debug' });
+  starting.child.stdout?.on(
+    'data',
+    (text: string) => /RoutesResolver/.test(text) && !starting.child.killed && starting.child.kill('SIGTERM'),
+  );
+  const { code, stderr } = await starting.ended;
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^usher: SIGTERM: [^\n]+\n$/)]);
 });
 
 test('SHUTDOWN_DELAY keeps the port open while not ready, so that a load balancer can remove the process', async () => {
