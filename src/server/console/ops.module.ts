@@ -39,7 +39,9 @@ const PAGES = [
 ];
 
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance) {
-  mountSite(app, server, OPS_SITE, [...app.get(OperatorAccess).pages, ...PAGES.flatMap((pages) => pages(app))]);
+  const access = app.get(OperatorAccess);
+  const pages = [...access.pages, ...PAGES.flatMap((pages) => pages(app))];
+  mountSite(app, server, OPS_SITE, pages, (request, reply) => access.check(request, reply), true);
 }
 
 @Module({

@@ -1,12 +1,6 @@
 import { Readable } from 'node:stream';
 import type { INestApplicationContext } from '@nestjs/common';
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  onRequestAsyncHookHandler,
-  RouteHandlerMethod,
-} from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { DataSource } from 'typeorm';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { digestToken } from '../../../auth/tokens/token.js';
@@ -26,18 +20,20 @@ import { OPS_HEADERS, sendFramed, type Site } from './frame.js';
 
 /**
  * Adds the routes of the pages that are of this site, by their paths, and their style and script. Their errors are pages
- * too. `check` comes before each.
+ * too. `check` comes before the body of a request is read, unless `isChecked`, and again before a change: a body may come long
+ * after its headers, and the session may have ended meanwhile.
  */
 export function mountSite(
   app: INestApplicationContext,
   server: FastifyInstance,
   site: Site,
   pages: Page[],
-  check?: onRequestAsyncHookHandler,
+  check: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+  isChecked = false,
 ) {
   const [forms, audit] = [sentForms(app.get<DataSource>(USHER_DATA_SOURCE)), app.get(AuditLog)];
   server.register((scope, _, done) => {
-    if (check) scope.addHook('onRequest', check);
+    if (!isChecked) scope.addHook('onRequest', check);
     scope.setErrorHandler((error, request, reply) => sendError(site, error, request, reply));
     for (const asset of site.assets) scope.get(asset.path, (_, reply) => asset.send(reply));
     for (const { path, ...rest } of pages) {
@@ -67,7 +63,7 @@ export function mountSite(
       for (const [name, action] of Object.entries({ ...page.actions }))
         scope.post(
           addressOf(page.path, name, action),
-          { config: FORM_ROUTE },
+          { config: FORM_ROUTE, preHandler: check },
           route((visit) => visit.post(name, action)),
         );
     }
