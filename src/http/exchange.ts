@@ -38,9 +38,10 @@ export interface HttpResponse {
 export const rawRequest = (request: HttpRequest): Pick<IncomingMessage, 'rawHeaders' | 'headers'> =>
   request.raw ?? (request as unknown as IncomingMessage);
 
-const BASE_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;
+/** With a name as long as DNS permits, because answers are kept for each address. */
+const BASE_URL = /^https?:\/\/(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,254})(:\d{0,5})?$/i;
 
-/** The address that a client says it uses, which only the sandbox trusts. */
+/** The address that a client says it uses. It is only trusted where no public address is set. */
 export function originOf({ protocol, host, headers }: HttpRequest): string {
   const text = `${protocol}://${host ?? headers.host}`;
   const url = BASE_URL.test(text) ? parseUrl(text) : null;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { type HttpRequest, originOf } from '../../../src/http/exchange.js';
 import { eventually } from '../../support/eventually.js';
 import { basic, TestUsher } from '../../support/usher.js';
 
@@ -73,4 +74,12 @@ test('answers that nobody reads share one copy in memory', async () => {
   );
   expect(size).toBeGreaterThan(1_000_000);
   expect(more).toBeLessThan(4 * size);
+});
+
+test('a Host header that is longer than a name of DNS is refused, because answers are kept for each address', () => {
+  const of = (host: string) => ({ protocol: 'http', host, headers: {} }) as HttpRequest;
+  const longest = 'a'.repeat(253);
+  expect(originOf(of(`${longest}.:65000`))).toBe(`http://${longest}.:65000`);
+  for (const host of [`${longest}aa`, `a:${'0'.repeat(6)}`, `[${':'.repeat(46)}]`])
+    expect(() => originOf(of(host))).toThrow('the Host header is malformed');
 });
