@@ -15,6 +15,15 @@ const ARGUMENTS = [
 export const launchBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ARGUMENTS });
 
+/** Opens a page of the console at this address, and signs in as the first operator. */
+export async function openConsole(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await page.getByLabel('Name').fill('ops');
+  await page.getByLabel('Password').fill('ops');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(url);
+}
+
 /**
  * Takes a picture of a page if the environment's PICTURES names a folder: `docs` renews those of the documents, and
  * `docs/operations` those of the console there. They are for people, not for the tests.

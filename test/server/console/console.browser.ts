@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Browser, type Page } from 'playwright-core';
-import { launchBrowser, picture } from '../../support/browser.js';
+import { launchBrowser, openConsole, picture } from '../../support/browser.js';
 import { isTooWide } from '../../support/axe.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { TestUsher } from '../../support/usher.js';
@@ -22,12 +22,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-async function signIn(page: Page, path: string): Promise<void> {
-  await page.goto(usher.running.url + path);
-  await page.getByLabel('Name').fill('ops');
-  await page.getByLabel('Password').fill('ops');
-  await page.getByRole('button', { name: 'Sign in' }).click();
-}
+const signIn = (page: Page, path: string): Promise<void> => openConsole(page, usher.running.url + path);
 
 test('Bull Board works under its policy and asks no other host for anything', async () => {
   const client = await usher.client(receiver.url);

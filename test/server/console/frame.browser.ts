@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { launchBrowser, picture } from '../../support/browser.js';
+import { launchBrowser, openConsole, picture } from '../../support/browser.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
@@ -27,11 +27,7 @@ async function open(path: string, timezoneId = 'Asia/Kuala_Lumpur'): Promise<Pag
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, timezoneId, bypassCSP: true });
   const page = await context.newPage();
   await page.clock.install();
-  await page.goto(usher.running.url + path);
-  await page.getByLabel('Name').fill('ops');
-  await page.getByLabel('Password').fill('ops');
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(usher.running.url + path);
+  await openConsole(page, usher.running.url + path);
   return page;
 }
 

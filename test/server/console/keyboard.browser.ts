@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { launchBrowser } from '../../support/browser.js';
+import { launchBrowser, openConsole } from '../../support/browser.js';
 import { TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
@@ -16,11 +16,7 @@ afterAll(async () => {
 
 async function open(path: string): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-  await page.goto(usher.running.url + path);
-  await page.getByLabel('Name').fill('ops');
-  await page.getByLabel('Password').fill('ops');
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(usher.running.url + path);
+  await openConsole(page, usher.running.url + path);
   return page;
 }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { launchBrowser, picture } from '../../support/browser.js';
+import { launchBrowser, openConsole, picture } from '../../support/browser.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
@@ -29,10 +29,7 @@ afterAll(async () => {
 
 async function signIn(context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
-  await page.goto(`${usher.running.url}/ops`);
-  await page.getByLabel('Name').fill('ops');
-  await page.getByLabel('Password').fill('ops');
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await openConsole(page, `${usher.running.url}/ops`);
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   return page;
 }

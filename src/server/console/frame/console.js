@@ -93,7 +93,7 @@
   const [state, button] = bar?.children ?? [];
   const used = new WeakSet();
   const isUsed = (node) => used.has(node) || node.matches?.('form:focus-within, figure:is(:focus-within, :hover)');
-  // A refresh leaves forms and charts in use, opened details and ticked boxes as they are.
+  // A refresh leaves forms and charts in use, opened details, ticked boxes and buttons that copy as they are.
   const callbacks = {
     beforeNodeMorphed: (node) => !isUsed(node),
     beforeNodeRemoved: (node) => !isUsed(node),

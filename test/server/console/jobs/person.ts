@@ -1,4 +1,5 @@
 import type { Locator, Page } from 'playwright-core';
+import { openConsole } from '../../../support/browser.js';
 
 /** An operator at the console, whose clicks are counted. Typing and its Enter are no clicks. */
 export class Person {
@@ -10,10 +11,7 @@ export class Person {
   ) {}
 
   async signIn(): Promise<void> {
-    await this.page.goto(`${this.url}/ops`);
-    await this.page.getByLabel('Name').fill('ops');
-    await this.page.getByLabel('Password').fill('ops');
-    await this.page.getByRole('button', { name: 'Sign in' }).click();
+    await openConsole(this.page, `${this.url}/ops`);
     await this.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   }
 
