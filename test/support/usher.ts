@@ -21,9 +21,10 @@ export interface Answer {
   body: Record<string, unknown>;
 }
 
-/** Short pauses, so that a test can wait for five attempts. The timeout never cuts off an answer on a busy machine. */
+/** Short pauses, so that a test can wait for five attempts. The timeouts never cut off an answer on a busy machine. */
 export const SHORT_TIMES: Settings = {
   WEBHOOK_TIMEOUT: '60s',
+  DATABASE_TIMEOUT: '60s',
   WEBHOOK_RETRY_EVERY: '1s',
   WEBHOOK_RETRY_MIN_INTERVAL: '500ms',
 };
