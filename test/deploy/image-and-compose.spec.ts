@@ -12,6 +12,8 @@ interface Service {
   deploy?: { replicas: number };
   logging?: { driver: string; options: Record<string, string> };
   ports?: string[];
+  restart?: string;
+  stop_grace_period?: string;
 }
 const TEXT = readFileSync('docker-compose.yml', 'utf8');
 const { services } = parse(TEXT, { merge: true }) as { services: Record<string, Service> };
@@ -85,6 +87,16 @@ test('compose starts two workers, and opens the operators’ port of the api on 
 test.each(Object.keys(services))('the log of the container %s cannot fill the disk', (service) => {
   const { driver, options } = services[service]!.logging!;
   expect({ driver, options }).toEqual({ driver: 'json-file', options: { 'max-size': '10m', 'max-file': '5' } });
+});
+
+test('after a restart of the machine everything but the migration starts again', () => {
+  const restarts = Object.entries(services).map(([name, { restart }]) => [name, restart]);
+  const expected = Object.keys(services).map((name) => [name, name === 'migrate' ? undefined : 'unless-stopped']);
+  expect(restarts).toEqual(expected);
+});
+
+test.each(['api', 'worker'])('Docker gives the %s time for SHUTDOWN_DELAY and a running delivery', (service) => {
+  expect(services[service]?.stop_grace_period).toBe('60s');
 });
 
 test('the image runs Node 24 without root and has no embedded database', () => {
