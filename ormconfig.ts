@@ -12,6 +12,8 @@ async function createDataSource(): Promise<DataSource> {
   const dataSource = new DataSource({
     ...(await dataSourceOptions(config, embedded, 'migration')),
     entities: usherEntities,
+    // The output of the commands is what the logger gets.
+    logger: 'advanced-console',
   });
   const destroy = dataSource.destroy.bind(dataSource);
   dataSource.destroy = async () => {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
+import { returnFolder, takeFolder } from '../support/embedded-template.js';
 
 interface Stage {
   name: string;
@@ -55,6 +56,17 @@ test('every script that a text names exists', () => {
       .map(([command]) => `${path}: ${command}`);
   });
   expect(unknown).toEqual([]);
+});
+
+test('npm run typeorm prints what the commands of TypeORM find', () => {
+  const folder = takeFolder();
+  const { PATH, HOME } = process.env;
+  const { stdout } = spawnSync('npm', ['run', '-s', 'typeorm', '--', 'migration:show'], {
+    env: { PATH, HOME, DATABASE_URL: `embedded:${folder}` },
+    encoding: 'utf8',
+  });
+  returnFolder(folder);
+  expect(stdout).toContain('[X] 1 Initial1767225600000');
 });
 
 describe('the nightly run', () => {
