@@ -44,8 +44,12 @@ export async function noticeMessage(
     };
   if (client.disabledAt !== null) return null;
   const { url } = await links.create(clientId, { mayChange: true, validMs: LINK_VALID_MS, actor: SYSTEM });
+  // Read after the link was made, because a later change of the contact withdraws the link.
+  const present = (await findClient(manager, clientId))?.contact;
+  if (!present) return null;
   return {
     ...message,
+    contact: present,
     subject: `[Usher ${environment}] Your link to the portal`,
     text: `This link opens the portal of ${about} once, within an hour:\n\n${url}\n\nIf you did not ask for it, ignore it.\n`,
   };

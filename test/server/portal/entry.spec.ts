@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { ContactMessages } from '../../../src/webhooks/contact/contact-messages.js';
-import { ContactNotice } from '../../../src/clients/portal.entity.js';
+import { addNotice, ContactNotice } from '../../../src/clients/portal.entity.js';
 import { PortalLinks } from '../../../src/portal/portal.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../src/usher.options.js';
@@ -69,6 +69,23 @@ test('a link that was sent to a former contact opens nothing any more', async ()
   expect((await open(message!.text)).status).toBe(410);
   // Who made this one gave it to somebody else.
   expect((await open(made.url)).location).toBe('/portal/overview');
+});
+
+test('a contact that is replaced while its link is made gets no link', async () => {
+  const { client, contact } = await clientWithContact();
+  const { manager } = usher.dataSource;
+  const options = usher.running.app.get<ResolvedOptions>(USHER_OPTIONS);
+  await addNotice(manager, options, { clientId: client.id, kind: 'link', contact: null });
+  const links = usher.running.app.get(PortalLinks, { strict: false });
+  const create = links.create.bind(links);
+  jest.spyOn(links, 'create').mockImplementationOnce(async (...given) => {
+    await usher.clients.setContact(client.id, `new-${contact}`);
+    return create(...given);
+  });
+  await send();
+  const [message] = await mail.waitFor(`new-${contact}`);
+  expect(message!.text).toContain('/portal/open/');
+  expect(mail.to(contact).filter(({ text }) => text.includes('/portal/open/'))).toEqual([]);
 });
 
 test('a mailbox gets at most three links in an hour, and the answer does not say so', async () => {
