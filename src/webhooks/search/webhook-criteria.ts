@@ -1,3 +1,4 @@
+import { domainToUnicode } from 'node:url';
 import type { DataSource } from 'typeorm';
 import { dialectOf, tableOf } from '../../database/data-source.js';
 import type { Parameter } from '../../database/statements/statement.js';
@@ -52,8 +53,12 @@ export function rowConditions(
   ].filter((condition) => typeof condition === 'string');
 }
 
-/** A URL may contain the default port of its scheme. */
-const spellings = (host: string): string[] => (/:\d+$/.test(host) ? [host] : [host, `${host}:443`, `${host}:80`]);
+/** A URL may contain the default port of its scheme, and letters outside ASCII. */
+function spellings(host: string): string[] {
+  const [name = '', port] = host.split(/(?=:\d+$)/);
+  const ports = port === undefined ? ['', ':443', ':80'] : [port];
+  return [name, domainToUnicode(name) || name].flatMap((one) => ports.map((port) => one + port));
+}
 
 /** A condition: the URL in this column is at the host. */
 export const isAtHost = (dataSource: DataSource, column: string, host: string, parameter: Parameter): string =>

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { DeliveryPauses } from '../../../src/webhooks/delivery-pauses.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../src/webhooks/search/webhook-criteria.js';
 import { WebhookSearch } from '../../../src/webhooks/search/webhook-search.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
@@ -85,4 +86,18 @@ test('as many are counted as are listed, of as many clients, for any criteria', 
     clients: 2,
     isMore: false,
   });
+});
+
+test('a host is found in each spelling that a Notify URL can have', async () => {
+  const client = await usher.client('https://Bücher.example/notify');
+  const spelled = ['https://Bücher.example:8443/notify', 'https://xn--bcher-kva.example:8443/notify'];
+  for (const notifyUrl of spelled) await insertFailed(client, [notifyUrl], 1, { notifyUrl });
+  await insertFailed(client, ['purged'], 1, { notifyUrl: '' });
+  const countAt = async (host: string) => (await search.count({ ...ANY_WEBHOOK, clientId: client.id, host })).count;
+  expect(await countAt('xn--bcher-kva.example:8443')).toBe(2);
+  expect(await countAt('xn--bcher-kva.example')).toBe(0);
+  // It looks encoded, but no name is encoded so.
+  expect(await countAt('xn--zz')).toBe(0);
+  const pauses = usher.running.app.get(DeliveryPauses, { strict: false });
+  expect((await pauses.clientsAt('xn--bcher-kva.example')).map(({ id }) => id)).toEqual([client.id]);
 });
