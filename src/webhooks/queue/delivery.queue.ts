@@ -24,6 +24,8 @@ const MARGIN_MS = 10_000;
 /** How many jobs are looked up or removed at a time. Low, so that the deliveries of this process are not delayed. */
 const FEW = 10;
 const MAX_ADDED_AT_ONCE = 64;
+/** While the queue does not answer, further webhooks wait for the retry run, so that they do not fill the memory. */
+const MAX_WAITING = 10_000;
 
 /** What was done with the job of an overdue row. */
 export type RestartResult = 'missing' | 'not-needed' | 'restarted';
@@ -55,7 +57,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
    * gets no error.
    */
   enqueue(webhook: Deliverable, delayMs: number): void {
-    this.waiting.push({ webhook, delayMs });
+    if (this.waiting.length < MAX_WAITING) this.waiting.push({ webhook, delayMs });
     this.adding ??= this.addWaiting();
   }
 

@@ -16,7 +16,15 @@ class SlowQueue {
     this.added.push(webhook);
     return new Promise((resolve) => (this.accept = resolve));
   }
+
+  addBulk(jobs: { data: DeliveryJob }[]): Promise<void> {
+    this.added.push(...jobs.map(({ data }) => data.webhook));
+    return Promise.resolve();
+  }
 }
+
+const queueOn = (slow: SlowQueue): DeliveryQueue =>
+  new DeliveryQueue(slow as unknown as Queue<DeliveryJob>, resolveOptions(options() as unknown as UsherOptions));
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -24,10 +32,7 @@ test.each(Array.from({ length: 10 }, (_, ticks) => ticks))(
   'a webhook gets its job at once also if it comes %i microtasks after the job before was accepted',
   async (ticks) => {
     const slow = new SlowQueue();
-    const queue = new DeliveryQueue(
-      slow as unknown as Queue<DeliveryJob>,
-      resolveOptions(options() as unknown as UsherOptions),
-    );
+    const queue = queueOn(slow);
     queue.enqueue(deliverable('first'), 0);
     await turn();
     slow.accept();
@@ -39,3 +44,14 @@ test.each(Array.from({ length: 10 }, (_, ticks) => ticks))(
     expect(slow.added).toEqual(['first', 'second']);
   },
 );
+
+test('while the queue does not answer, at most 10,000 webhooks wait in memory; the retry run finds the others', async () => {
+  const slow = new SlowQueue();
+  const queue = queueOn(slow);
+  queue.enqueue(deliverable('first'), 0);
+  await turn();
+  for (let n = 0; n < 10_100; n += 1) queue.enqueue(deliverable(`later-${n}`), 0);
+  slow.accept();
+  await queue.onApplicationShutdown();
+  expect(slow.added).toHaveLength(10_001);
+});
