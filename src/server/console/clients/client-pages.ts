@@ -11,6 +11,7 @@ import { parseDuration } from '../../../values/duration.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { digestToken } from '../../../auth/tokens/token.js';
+import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { PORTAL_PATH, PortalLinks, PortalSessions } from '../../../portal/portal.js';
 import { Certifications } from '../../../webhooks/certification/certification.module.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
@@ -37,6 +38,7 @@ export const clientPages = pagesWith(
     AuditLog,
   ],
   (list, account, clients, applications, rotation, tests, pauses, links, sessions, certifications, audit, base) => {
+    const operators = base.app.get(OperatorSessions);
     const reader = clientDetails(account, list, audit, base);
 
     /** The actions that a client has in its portal too. */
@@ -112,9 +114,10 @@ export const clientPages = pagesWith(
       },
     });
 
-    /** Throws 403 if the session of a portal has ended. */
+    /** Throws 403 if the session has ended. A request with HTTP Basic has none. */
     async function checkSession({ clientId, viewer }: Visit) {
-      if (clientId === null || (await sessions.find(viewer?.session ?? '', false))) return;
+      const session = viewer?.session ?? null;
+      if (session === null || (await (clientId === null ? operators : sessions).find(session, false))) return;
       throw forbidden('you are no longer signed in, so nothing was changed');
     }
 

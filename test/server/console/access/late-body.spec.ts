@@ -7,6 +7,7 @@ import { OperatorAccess } from '../../../../src/server/console/access/operator-a
 import { PortalEntry } from '../../../../src/server/portal/portal-entry.js';
 import { eventually } from '../../../support/eventually.js';
 import { formOf, OperatorBrowser } from '../../../support/operator-browser.js';
+import { TestReceiver } from '../../../support/receiver.js';
 import { TestUsher } from '../../../support/usher.js';
 
 let usher: TestUsher;
@@ -56,6 +57,20 @@ test('a form of the console whose body comes after its operator was disabled cha
   const access = usher.running.app.get(OperatorAccess, { strict: false });
   expect(await postLate(browser, { page, path: `${page}/rename` }, { name: 'Renamed' }, access, disable)).toBe(401);
   expect((await usher.clients.get(client.id)).name).toBe('A test client');
+});
+
+test('an operator who is disabled while the sample is sent changes no Notify URL', async () => {
+  const client = await usher.client();
+  const browser = await OperatorBrowser.of(usher, 'sampler');
+  const operators = usher.running.app.get(OperatorsService, { strict: false });
+  const receiver = await TestReceiver.start();
+  receiver.behaviour = (response) => void operators.setDisabled('sampler', true).then(() => response.end());
+  const page = `/ops/clients/${client.id}`;
+  const fields = { notifyUrl: receiver.url, isTested: 'yes' };
+  expect((await browser.post(`${page}/notify-url`, fields, { page })).status).toBe(403);
+  expect((await usher.clients.get(client.id)).notifyUrl).toBeNull();
+  expect(receiver.arrivals).toHaveLength(1);
+  receiver.close();
 });
 
 test('a form of the portal whose body comes after its link was withdrawn changes nothing', async () => {
