@@ -105,6 +105,7 @@ describe('a malformed header is rejected, even if it is signed:', () => {
     ['upper-case hex', SIGNATURE.toUpperCase()],
     ['a prefix', `sha256=${SIGNATURE}`],
     ['two signatures in one header', `${SIGNATURE}, ${SIGNATURE}`],
+    ['two headers', [SIGNATURE, 'a'.repeat(64)]],
     ['nothing', ''],
   ])('a signature in %s', (_, signature) => {
     expect(reasonOf(withHeaders({ 'X-Signature': signature }))).toBe('malformed-header');
@@ -160,7 +161,9 @@ describe('invalid options of the receiver throw a TypeError:', () => {
   });
 });
 
-test.each(['not JSON', 'null', '42', '[]', ''])('a signed body that is %j is malformed', (rawBody) => {
-  const signature = signNotification(SECRET, TIMESTAMP, NONCE, Buffer.from(rawBody));
+const LATIN_1 = Buffer.from('{"title":"Amélie"}', 'latin1');
+
+test.each(['not JSON', 'null', '42', '[]', '', LATIN_1])('a signed body that is %j is malformed', (rawBody) => {
+  const signature = signNotification(SECRET, TIMESTAMP, NONCE, Buffer.from(rawBody as Buffer));
   expect(reasonOf({ ...withHeaders({ 'X-Signature': signature }), rawBody })).toBe('malformed-body');
 });

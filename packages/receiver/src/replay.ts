@@ -39,8 +39,7 @@ export class NonceMemory implements ReplayMemory {
       if (until > now) break;
       this.seen.delete(one);
     }
-    if ((this.seen.get(nonce) ?? 0) > now) return false;
-    this.seen.delete(nonce);
+    if (this.seen.has(nonce)) return false;
     this.seen.set(nonce, now + seconds * 1_000);
     return true;
   }
