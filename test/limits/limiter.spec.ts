@@ -98,6 +98,41 @@ describe('two processes', () => {
     store.forget();
     await limited.refresh(limitKey('a'));
     expect(limited.read(limitKey('a')).left).toBe(0);
+    countTimes(limited, 1);
+    await clock.pass(1_000);
+    expect(limited.read(limitKey('a')).left).toBe(0);
+  });
+
+  test('keep their own counts if the store answers that its window has ended', async () => {
+    const clock = new TestClock();
+    const penalty = (_: string, consumedPoints: number) => Promise.resolve({ consumedPoints, msBeforeNext: -1 });
+    const limited = limiter(clock, { penalty, get: () => Promise.resolve(null) });
+    countTimes(limited, 3);
+    await clock.pass(1_000);
+    expect(limited.read(limitKey('a')).left).toBe(0);
+  });
+
+  test.each([
+    ['are counted while the store answers', false],
+    ['the store has failed to take', true],
+  ])('share the events that %s, without a further event', async (_, fails) => {
+    const clock = new TestClock();
+    const store = new TestStore(clock);
+    const limited = limiter(clock, store);
+    const other = limiter(clock, store);
+    store.fails = fails;
+    const penalty = store.penalty.bind(store);
+    store.penalty = (key, points) => {
+      store.penalty = penalty;
+      if (!fails) countTimes(limited, 1);
+      return penalty(key, points);
+    };
+    countTimes(limited, fails ? 2 : 1);
+    await clock.pass(1_000);
+    store.fails = false;
+    await clock.pass(10_000);
+    await other.refresh(limitKey('a'));
+    expect(other.read(limitKey('a')).left).toBe(1);
   });
 
   test('exchange each key at most four times a second, however many events there are', async () => {
