@@ -7,7 +7,7 @@ import { DeliveredReference } from '../../../src/webhooks/webhook.entity.js';
 import { TestReceiver } from '../../support/receiver.js';
 import { COMPLETION, NEW_ORDER, type TestClient, type TestUsher } from '../../support/usher.js';
 import { usherJson } from '../../support/process.js';
-import { application, ownerToken, signedIn, startWithIssuer, TestBrowser } from './support.js';
+import { application, fieldsOf, ownerToken, signedIn, startWithIssuer, TestBrowser } from './support.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -95,6 +95,25 @@ describe("an owner's token", () => {
     }
     const refused = forTokens.filter(({ responses }) => 403 in responses).map(({ path }) => path);
     expect(refused.sort()).toEqual(['/sandbox/certifications', '/webhooks/health', '/webhooks/test']);
+  });
+
+  test.each<[string, (owner: Owner) => Promise<unknown>]>([
+    [
+      'withdraws the consent',
+      async ({ browser }) => {
+        const { form } = fieldsOf((await browser.get('/auth/connections')).text);
+        await browser.post('/auth/connections', { form: form!, client_id: client.id });
+      },
+    ],
+    [
+      'is disabled',
+      ({ owner }) => usher.running.app.get(MembersService, { strict: false }).setDisabled(owner.name, true),
+    ],
+  ])('that this process remembers ends at once when the owner %s', async (_, end) => {
+    const owner = await newOwner();
+    expect((await owner.call('GET', '/webhooks')).status).toBe(200);
+    await end(owner);
+    expect((await owner.call('GET', '/webhooks')).status).toBe(401);
   });
 
   test('has Idempotency-Keys of its own', async () => {

@@ -115,6 +115,14 @@ const allow = async (browser: TestBrowser, form: string): Promise<number> =>
 const service = <T>(type: new (...args: never[]) => T): T => usher.running.app.get<T>(type, { strict: false });
 const otherUri = { redirectUris: ['https://partner.example/other'] };
 
+test('a form is answered only by the owner to whom it was shown, also in the same browser', async () => {
+  const [{ browser: one }, { browser: other }] = [await signedIn(usher), await signedIn(usher)];
+  const form = await openForm(one, client);
+  // An application's own sign-in does not renew this cookie.
+  other.cookies.set('usher-form', one.cookies.get('usher-form')!);
+  expect([await allow(other, form), await allow(one, form)]).toEqual([403, 303]);
+});
+
 test.each<[string, (id: string) => Promise<unknown>]>([
   ['the tokens of the client are revoked', (id) => usher.clients.revokeTokens(id)],
   [

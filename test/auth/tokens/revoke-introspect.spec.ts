@@ -70,11 +70,12 @@ describe('revoking', () => {
 
   test('a token of another client has no effect, and the response does not show this', async () => {
     const { access, refresh } = await pair();
-    for (const token of [access, refresh, generateToken('access', 'sandbox'), 'garbage', '\0']) {
+    const refreshed = String((await client.refresh(refresh)).body.access_token);
+    for (const token of [access, refreshed, refresh, generateToken('access', 'sandbox'), 'garbage', '\0']) {
       const answer = await revoke(other, token);
       expect([answer.status, answer.body.text]).toEqual([200, '']);
     }
-    expect(await isValid(access)).toBe(true);
+    expect([await isValid(access), await isValid(refreshed)]).toEqual([true, true]);
     expect((await client.refresh(refresh)).status).toBe(200);
   });
 
@@ -160,6 +161,13 @@ describe('introspecting', () => {
     expectOAuthError(wrong, 401, 'invalid_client');
     const elsewhere = await post(client, '/auth/revoke', encoded('form', { token: access }), INTERNAL);
     expectOAuthError(elsewhere, 401, 'invalid_client');
+  });
+
+  test('reports tokens as inactive once all tokens of the client are revoked', async () => {
+    const one = await usher.client();
+    const { access, refresh } = await pair(one);
+    await usher.clients.revokeTokens(one.id);
+    for (const token of [access, refresh]) expect(await introspect(one, token)).toEqual({ active: false });
   });
 
   test('reports an expired token and a token of a disabled client as inactive', async () => {

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { IsNull, Not } from 'typeorm';
 import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
 import type { NewGrant } from '../../../src/auth/tokens/store/token-statements.js';
 import { TokenStore } from '../../../src/auth/tokens/store/token.store.js';
 import { digestToken } from '../../../src/auth/tokens/token.js';
+import { ClientSecret } from '../../../src/clients/client.entity.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { databaseNow } from '../../../src/database/sql.js';
 import { newId } from '../../../src/values/identifier.js';
@@ -151,6 +153,15 @@ describe('a remembered client', () => {
     const refreshToken = (await client.token()).body.refresh_token;
     await usherJson(usher.settings, ['client', 'rotate-secret', client.id, '--overlap', '0s']);
     expect([(await client.token()).status, (await client.refresh(refreshToken)).status]).toEqual([401, 401]);
+  });
+
+  test('whose old secret has expired is refused with it', async () => {
+    const client = await usher.client();
+    const clientId = client.id;
+    const refreshToken = (await client.token()).body.refresh_token;
+    await usher.running.app.get(SecretRotation, { strict: false }).rotate(clientId, 60_000);
+    await usher.dataSource.manager.update(ClientSecret, { clientId, expiresAt: Not(IsNull()) }, { expiresAt: 1 });
+    expect([(await client.refresh(refreshToken)).status, (await client.token()).status]).toEqual([401, 401]);
   });
 
   test('whose secret was replaced does not extend a refresh token with the old one', async () => {
