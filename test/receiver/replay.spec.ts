@@ -62,6 +62,16 @@ test.each([300, 10, 900])('a nonce is stored for as long as its timestamp is val
   }
 });
 
+test('a nonce is free after its own time, also while an earlier one is stored for longer', () => {
+  let now = 0;
+  const memory = new NonceMemory(() => now);
+  expect([memory.remember('long', 600), memory.remember('short', 10)]).toEqual([true, true]);
+  now = 10_000;
+  expect([memory.remember('long', 600), memory.remember('short', 600)]).toEqual([false, true]);
+  now = 600_000;
+  expect([memory.remember('long', 600), memory.remember('short', 600)]).toEqual([true, false]);
+});
+
 const NOW = Math.floor(Date.now() / 1_000);
 
 describe('a receiver of the Fetch API', () => {

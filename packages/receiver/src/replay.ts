@@ -39,7 +39,8 @@ export class NonceMemory implements ReplayMemory {
       if (until > now) break;
       this.seen.delete(one);
     }
-    if (this.seen.has(nonce)) return false;
+    if ((this.seen.get(nonce) ?? 0) > now) return false;
+    this.seen.delete(nonce);
     this.seen.set(nonce, now + seconds * 1_000);
     return true;
   }
