@@ -123,6 +123,8 @@ describe('after the overlap', () => {
   test('only the new secret authenticates and signs, without a second header', async () => {
     const client = await usher.client(receiver.url);
     const { client_secret: next } = await rotate(client, 3_600_000);
+    // From now on the worker remembers both secrets.
+    expect(verifies(await notification(client), next)).toBe(true);
     await shortenOverlap(client, 3_600_000);
     expect(await authenticates(client, client.secret)).toBe(false);
     expect(await authenticates(client, next)).toBe(true);

@@ -12,6 +12,7 @@ import { Delivery } from '../../../src/webhooks/deliver/delivery.js';
 import { OutcomeStore } from '../../../src/webhooks/deliver/outcome.store.js';
 import { SigningSecrets } from '../../../src/webhooks/deliver/signing.js';
 import { NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';
+import { FailingHost } from '../../../src/webhooks/contact/failing-host.entity.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { TestUsher } from '../../support/usher.js';
 
@@ -71,18 +72,25 @@ test('a batch counts and records an attempt of the webhooks that it claims, and 
   expect(await manager.countBy(WebhookAttempt, { webhookId: In([claimed, ended]) })).toBe(1);
 });
 
-test('of two workers that end a webhook at the same moment, one counts its end', async () => {
+test('of two workers that end a webhook at the end of its last lease, and not before, one counts its end', async () => {
   const [id] = (await newWebhooks(1)) as [string];
   const { dataSource } = usher;
-  await dataSource.manager.update(Webhook, { id }, { attempts: 5, nextAttemptAt: 1 });
   const now = await databaseNow(dataSource.manager);
+  const leaseEndsAt = (nextAttemptAt: number) =>
+    dataSource.manager.update(Webhook, { id }, { attempts: 5, nextAttemptAt });
   const end = () => inTransaction(dataSource, (manager) => failExhausted(manager, [id], 5, now));
+  await leaseEndsAt(now + 1);
+  expect(await end()).toEqual([]);
+  await leaseEndsAt(now);
   const ended = await Promise.all([end(), end()]);
   expect(ended.flat()).toMatchObject([{ id }]);
   expect(await dataSource.manager.findOneByOrFail(Webhook, { id })).toMatchObject({
     status: 'FAILED',
     finishedAt: now,
   });
+  const [{ clientId }] = ended.flat() as [Webhook];
+  const told = { firstEndedFailedAt: now, messageDueAt: now, lastDiagnosis: 'interrupted' };
+  expect(await dataSource.manager.findBy(FailingHost, { clientId })).toMatchObject([told]);
 });
 
 async function claimOf(id: string): Promise<Claim> {

@@ -53,6 +53,14 @@ test('a failure of an earlier attempt does not end the lease of the last one', a
   expect(state).toEqual({ status: 'PENDING', nextAttemptAt: before.nextAttemptAt, endedWebhook: false });
 });
 
+test('the release of an earlier attempt does not undo the last one', async () => {
+  const { first, read } = await overtaken();
+  const before = await read();
+  await claims.release(first);
+  expect(await read()).toEqual(before);
+  expect(await usher.dataSource.manager.countBy(WebhookAttempt, { webhookId: before.id })).toBe(2);
+});
+
 test('a success of an earlier attempt ends the webhook, and a failure of the last one then changes nothing', async () => {
   const { first, second, read } = await overtaken();
   const endedAt = second.at.databaseMs;
@@ -61,6 +69,17 @@ test('a success of an earlier attempt ends the webhook, and a failure of the las
   expect(ended).toMatchObject({ status: 'SUCCESS', nextAttemptAt: null, finishedAt: endedAt });
   await outcomes.record([{ claim: second, outcome: REFUSED, endedAt: endedAt + 1 }]);
   expect(await read()).toEqual(ended);
+});
+
+test('a success of an earlier attempt changes nothing after its webhook is FAILED', async () => {
+  const { first, second, read } = await overtaken();
+  const endedAt = second.at.databaseMs;
+  const failed = { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: endedAt - 1_000 } as const;
+  await usher.dataSource.getRepository(Webhook).update({ id: first.webhook.id }, failed);
+  const ended = await read();
+  const [state] = await outcomes.record([{ claim: first, outcome: DELIVERED, endedAt }]);
+  expect(await read()).toEqual(ended);
+  expect(state).toMatchObject({ status: 'FAILED', endedWebhook: false });
 });
 
 test('a failed attempt counts even if a failover of the database has forgotten its claim', async () => {
@@ -91,4 +110,19 @@ test('webhooks that are recorded together end at their own times, and a repetiti
     expect(await usher.dataSource.manager.findOneByOrFail(Webhook, { id })).toMatchObject({ finishedAt: one.endedAt });
     expect(await outcomes.record([one])).toMatchObject([{ status: 'SUCCESS', endedWebhook: true }]);
   }
+});
+
+test('webhooks that fail within one second all end at the last of their times, so that no resend comes too early', async () => {
+  const finished: FinishedAttempt[] = [];
+  const second = Math.ceil(Date.now() / 1_000) * 1_000;
+  for (const after of [0, 999]) {
+    const [webhook] = await usher.webhooks.find(await client.completedOrder());
+    await usher.dataSource.getRepository(Webhook).update({ id: webhook!.id }, { attempts: 4 });
+    finished.push({ claim: await claimOf(webhook!.id), outcome: REFUSED, endedAt: second + after });
+  }
+  await outcomes.record(finished);
+  for (const { claim } of finished)
+    expect(await usher.webhooks.show(claim.webhook.id)).toMatchObject({
+      webhook: { status: 'FAILED', finishedAt: new Date(second + 999).toISOString() },
+    });
 });

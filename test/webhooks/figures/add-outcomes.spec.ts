@@ -136,6 +136,18 @@ test('an attempt that ends after a later one has ended its webhook counts, and t
   expect((await figures())[' ']).toMatchObject({ attempts: 2, delivered: 1 });
 });
 
+test('two successes of a webhook that are recorded together count its end once, and report it once', async () => {
+  const { id } = await usher.client();
+  const [early] = await claimed(id, ['a.example']);
+  const [late] = await claim([early!.webhook.id]);
+  const states = await outcomeStore().record([finish(early!, delivered(12)), finish(late!, delivered(12))]);
+  expect(states.map(({ status, endedWebhook }) => [status, endedWebhook])).toEqual([
+    ['SUCCESS', true],
+    ['SUCCESS', false],
+  ]);
+  expect((await figures())[' ']).toMatchObject({ attempts: 2, delivered: 1 });
+});
+
 test('nothing is counted of a webhook that was erased meanwhile', async () => {
   const { id } = await usher.client();
   const [one, two] = await claimed(id, ['a.example', 'a.example']);
