@@ -35,6 +35,12 @@ describe('an Idempotency-Key', () => {
     expect(new Set(answers.map(({ status, body }) => `${status} ${String(body.key)}`)).size).toBe(1);
   });
 
+  test('has its order made by the next request if the process of the first one ended before', async () => {
+    const first = await create(client, 'j');
+    await usher.dataSource.manager.delete(MovieOrder, { id: orderIdOf(String(first.body.key)) ?? '' });
+    expect((await create(client, 'j')).body).toEqual(first.body);
+  });
+
   test('is refused for a different request', async () => {
     await create(client, 'c');
     const { status, body } = await create(client, 'c', { ...ORDER, totalAmount: 1 });
