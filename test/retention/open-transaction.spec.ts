@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Client, ClientSecret } from '../../src/clients/client.entity.js';
+import { MembersService } from '../../src/members/members.service.js';
+import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { BACKEND } from '../support/backend.js';
 import { erasureIn } from '../support/erasure.js';
@@ -18,9 +20,11 @@ afterAll(async () => {
   receiver.close();
 });
 
+const get = <T>(type: new (...injected: never[]) => T): T => usher.running.app.get(type, { strict: false });
+
 async function erase(clientId: string): Promise<void> {
   await usher.clients.setDisabled(clientId, true);
-  await erasureIn(usher.dataSource, (type) => usher.running.app.get(type, { strict: false })).eraseClient(clientId);
+  await erasureIn(usher.dataSource, get).eraseClient(clientId);
 }
 
 test('a webhook that is committed after its client was erased is deleted, and never sent', async () => {
@@ -38,4 +42,24 @@ test('a webhook that is committed after its client was erased is deleted, and ne
   await eventually('the webhook is deleted', async () => !(await manager.existsBy(Webhook, { id: webhookId })));
   expect(await manager.countBy(WebhookAttempt, { webhookId })).toBe(0);
   expect(receiver.of('Late')).toEqual([]);
+});
+
+test('a client or a member that is enabled again during the erasure keeps the row', async () => {
+  const { id } = await usher.client(receiver.url);
+  const members = get(MembersService);
+  const { name } = await members.create('again@cinema.example', 'a long password');
+  const setDisabled = async (isDisabled: boolean): Promise<void> => {
+    await usher.clients.setDisabled(id, isDisabled);
+    await members.setDisabled(name, isDisabled);
+  };
+  const queue = { remove: () => setDisabled(false) } as unknown as DeliveryQueue;
+  const erasure = erasureIn(usher.dataSource, (type) =>
+    type === (DeliveryQueue as unknown) ? (queue as never) : get(type),
+  );
+  for (const erasing of [() => erasure.eraseClient(id), () => erasure.eraseMember(name)]) {
+    await setDisabled(true);
+    await expect(erasing()).rejects.toThrow('is enabled; disable');
+  }
+  expect(await usher.clients.get(id)).toMatchObject({ disabledAt: null });
+  expect(await members.get(name)).toMatchObject({ disabledAt: null });
 });

@@ -101,8 +101,8 @@ test('two concurrent purges share the work, and the next one deletes the rows th
 test('a grant stays after its refresh token expired, and its access tokens are valid', async () => {
   const { body } = await client.token();
   const refreshed = String((await client.refresh(body.refresh_token)).body.access_token);
-  const first = { accessDigest: digestToken(String(body.access_token)) };
-  await dataSource.manager.update(Grant, first, { expiresAt: 1 });
+  const neverRefreshed = String((await client.token()).body.access_token);
+  await dataSource.manager.update(Grant, { clientId: client.id }, { expiresAt: 1 });
   expect(await usherJson(usher.settings, ['purge'])).toEqual({
     grants: 0,
     access_tokens: 0,
@@ -123,7 +123,7 @@ test('a grant stays after its refresh token expired, and its access tokens are v
     delivery_figures: 0,
     audit_events: 0,
   });
-  for (const token of [String(body.access_token), refreshed]) {
+  for (const token of [String(body.access_token), refreshed, neverRefreshed]) {
     const headers = { authorization: `Bearer ${token}` };
     expect((await usher.request('GET', '/movie-orders/none', headers)).status).toBe(404);
   }

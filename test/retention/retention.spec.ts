@@ -5,6 +5,7 @@ import { IdempotencyKey, MovieOrder } from '../../src/orders/movie-order.entity.
 import { EXPIRING_ROWS } from '../../src/retention/expired-rows.js';
 import { Purge, type Purged, PurgeSchedule } from '../../src/retention/purge.js';
 import { newId, orderIdOf } from '../../src/values/identifier.js';
+import { ContactNotice, PortalLink } from '../../src/clients/portal.entity.js';
 import { FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
 import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { ResentWebhook, WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
@@ -166,6 +167,20 @@ test('an Idempotency-Key is deleted after one day', async () => {
   ]);
   expect(await purge()).toEqual({ ...NOTHING, idempotencyKeys: 1 });
   expect((await manager.find(IdempotencyKey)).map((row) => row.key)).toEqual(['today']);
+});
+
+test('a link to the portal is kept for the retention after its end, and a message that could not be sent for one day', async () => {
+  const now = Date.now();
+  const link = { clientId: client.id, mayChange: true, createdBy: 'host', createdAt: 1 };
+  const notice = { clientId: client.id, kind: 'secret', notBefore: now + DAY_MS } as const;
+  for (const [id, kept] of Object.entries({ old: 0, new: 2 * DAY_MS })) {
+    await manager.insert(PortalLink, { ...link, id, digest: id, expiresAt: OLD + kept });
+    await manager.insert(ContactNotice, { ...notice, id, createdAt: now - 2 * DAY_MS + kept });
+  }
+  expect(await purge()).toEqual({ ...NOTHING, portalLinks: 1, contactNotices: 1 });
+  expect((await manager.find(PortalLink)).map(({ id }) => id)).toEqual(['new']);
+  expect((await manager.find(ContactNotice)).map(({ id }) => id)).toEqual(['new']);
+  await manager.delete(ContactNotice, { id: 'new' });
 });
 
 test('an event of the audit is deleted after a year, not with the notifications of its time', async () => {
