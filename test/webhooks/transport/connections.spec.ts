@@ -69,6 +69,26 @@ describe('a connection', () => {
     expect(receiver.connections()).toBe(2);
   });
 
+  test('is replaced after a thousand notifications, so that a new address of the receiver is used', async () => {
+    const receiver = await counting((socket) => socket.write(NO_CONTENT));
+    const sender = receivers.sender();
+    for (let sent = 0; sent < 1_002; sent += 1)
+      expect((await sender.send(notification(`http://127.0.0.1:${receiver.port}/`))).kind).toBe('delivered');
+    expect(receiver.connections()).toBe(2);
+  });
+
+  test('is closed if 256 others are idle', async () => {
+    const waiting: Socket[] = [];
+    const receiver = await counting((socket) => {
+      waiting.push(socket);
+      if (waiting.length === 257) for (const other of waiting.splice(0)) other.write(NO_CONTENT);
+    });
+    const sender = receivers.sender();
+    const send = () => sender.send(notification(`http://127.0.0.1:${receiver.port}/`));
+    for (let round = 0; round < 2; round += 1) await Promise.all(Array.from({ length: 257 }, send));
+    expect(receiver.connections()).toBe(258);
+  });
+
   test.each([
     ['closes', (socket: Socket): unknown => socket.end()],
     ['resets', (socket: Socket): unknown => socket.resetAndDestroy()],
