@@ -78,7 +78,7 @@ const POSTGRES = {
 
   begin: 'START TRANSACTION ISOLATION LEVEL READ COMMITTED',
 
-  /** Sets the level of a session of Usher's own, also for statements without a transaction around them. */
+  /** Prepares a session of Usher's own. Its level is also that of statements without a transaction around them. */
   isolate: 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
 
   /**
@@ -193,7 +193,9 @@ const MYSQL: Dialect = {
   now: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000",
   // Usher's sessions are at READ COMMITTED.
   begin: 'START TRANSACTION',
-  isolate: 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+  // mysql2 escapes values with backslashes, which a server in the mode NO_BACKSLASH_ESCAPES takes for characters of a text.
+  isolate: `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_safe_updates = 0`,
   savepoint: {
     set: [{ write: () => 'SAVEPOINT usher_completion' }],
     release: [{ write: () => 'RELEASE SAVEPOINT usher_completion' }],
