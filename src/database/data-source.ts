@@ -194,7 +194,8 @@ const MYSQL: Dialect = {
   // Usher's sessions are at READ COMMITTED.
   begin: 'START TRANSACTION',
   // mysql2 escapes values with backslashes, which a server in the mode NO_BACKSLASH_ESCAPES takes for characters of a text.
-  isolate: `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  // With skip-character-set-client-handshake a server ignores the character set that mysql2 asks for.
+  isolate: `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET NAMES utf8mb4 COLLATE utf8mb4_bin;
     SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_safe_updates = 0`,
   savepoint: {
     set: [{ write: () => 'SAVEPOINT usher_completion' }],

@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { openDataSource } from '../../src/database/data-source-options.js';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import { dataSourceOptions, openDataSource } from '../../src/database/data-source-options.js';
+import { prepareSessions } from '../../src/database/sessions.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { BACKEND } from '../support/backend.js';
 import { OwnDatabase } from '../support/own-database.js';
@@ -31,3 +33,25 @@ test('a session has its own isolation level and SQL mode, whatever the defaults 
     await database.drop();
   }
 });
+
+const onMysql = BACKEND === 'mariadb' ? test : test.skip;
+
+onMysql(
+  'a session has the character set of its statements, also where the server did not take it when it connected',
+  async () => {
+    const database = await OwnDatabase.create();
+    const options = await dataSourceOptions(loadConfig(database.settings), null, 'service');
+    const extra = { ...(options.extra as object), charset: 'latin1_swedish_ci' };
+    const dataSource = await new DataSource({ ...options, extra } as DataSourceOptions).initialize();
+    try {
+      await prepareSessions(dataSource, { statementMs: 0, idleMs: 0 });
+      const shown = () =>
+        dataSource.query('SELECT @@character_set_client AS client, @@character_set_results AS results');
+      const rows = (await Promise.all([1, 2, 3].map(shown))).flat() as unknown[];
+      expect(rows).toEqual(Array(3).fill({ client: 'utf8mb4', results: 'utf8mb4' }));
+    } finally {
+      await dataSource.destroy();
+      await database.drop();
+    }
+  },
+);
