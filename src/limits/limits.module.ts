@@ -1,5 +1,5 @@
 import { Global, Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { postgresAddress, QUEUE_CONNECTIONS, type QueueConnections } from '../queue/queue-connections.js';
+import { keyPrefix, postgresAddress, QUEUE_CONNECTIONS, type QueueConnections } from '../queue/queue-connections.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Rate } from '../values/duration.js';
 import { FailureLimit } from './failure-limit.js';
@@ -80,8 +80,12 @@ export class Limits implements OnApplicationShutdown {
   limiter(name: string, rate: Rate): Limiter {
     const known = this.limiters.get(name);
     if (known) return known;
-    const keyPrefix = `${this.options.queuePrefix}:limit:${name}`;
-    const shared = this.store.counter({ keyPrefix, points: rate.count, duration: rate.seconds });
+    const counter = {
+      keyPrefix: `${keyPrefix(this.options)}:limit:${name}`,
+      points: rate.count,
+      duration: rate.seconds,
+    };
+    const shared = this.store.counter(counter);
     const limiter = new Limiter(rate, shared);
     this.limiters.set(name, limiter);
     return limiter;

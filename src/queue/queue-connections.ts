@@ -64,7 +64,7 @@ async function findRedis(url: URL, { names, deliver }: ResolvedOptions): Promise
   }
 }
 
-async function openRedis({ queuePrefix }: ResolvedOptions, redis: RedisServer): Promise<QueueConnections> {
+async function openRedis(config: ResolvedOptions, redis: RedisServer): Promise<QueueConnections> {
   const [producer, worker] = await Promise.all([
     connectRedis(redis, FAIL_FAST),
     connectRedis(redis, WAIT_FOR_RECONNECT),
@@ -74,7 +74,7 @@ async function openRedis({ queuePrefix }: ResolvedOptions, redis: RedisServer): 
     worker,
     redis,
     // It writes, because a Redis whose memory is full still answers reads.
-    probe: () => producer.set(`${queuePrefix}:probe`, '', 'PX', PROBE_KEY_LIFETIME_MS),
+    probe: () => producer.set(`${keyPrefix(config)}:probe`, '', 'PX', PROBE_KEY_LIFETIME_MS),
     close: async () => [producer, worker].forEach((connection) => connection.disconnect()),
   };
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { QUEUE_CONNECTIONS, type QueueConnections } from '../../src/queue/queue-connections.js';
 import { eventually } from '../support/eventually.js';
 import type { OwnRedis } from '../support/own-redis.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -50,6 +51,14 @@ test('the rate limit counts in the cluster, and the operator’s pages read from
   expect(body.text).toContain('usher_queue_up 1');
   const page = await usher.request('GET', '/ops/queues/api/queues', operator);
   expect(page.status).toBe(200);
+});
+
+test('all keys of the prefix are on one master, also those of the rate limits and of the probe', async () => {
+  await usher.request('POST', '/auth/token', { authorization: basic(client.id, 'wrong') }, {});
+  await usher.running.app.get<QueueConnections>(QUEUE_CONNECTIONS, { strict: false }).probe();
+  const keys = (await Promise.all(nodes.map((node) => node.command('KEYS', '*')))) as string[][];
+  expect(keys.flat().join(' ')).toMatch(/:limit:.*:probe|:probe.*:limit:/);
+  expect(keys.filter((ofNode) => ofNode.length > 0)).toHaveLength(1);
 });
 
 test('a restart of all nodes loses no notification', async () => {
