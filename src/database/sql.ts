@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type {
   DataSource,
   EntityManager,
@@ -66,16 +66,12 @@ export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      await pauseBeforeRepeat(error, tried);
+      const isRepeated = DEADLOCK_CODES.includes(codeOf(error)) || isNotPrepared(error) || isSavepointLost(error);
+      if (tried >= MAX_TRIES || !isRepeated) throw error;
+      // Without a random pause the same transactions would deadlock again.
+      await pause(Math.random() * PAUSE_MS * 2 ** tried);
     }
   }
-}
-
-async function pauseBeforeRepeat(error: unknown, tried: number): Promise<void> {
-  const isRepeated = DEADLOCK_CODES.includes(codeOf(error)) || isNotPrepared(error) || isSavepointLost(error);
-  if (tried >= MAX_TRIES || !isRepeated) throw error;
-  // Without a random pause the same transactions would deadlock again.
-  await pause(Math.random() * PAUSE_MS * 2 ** tried);
 }
 
 /**
@@ -107,9 +103,8 @@ export const findManagersBy = (dataSource: DataSource, current: CurrentManager):
 /** The manager that the caller passes, or that of the open transaction in which it runs. */
 export function callersManager(dataSource: DataSource, options: TransactionOptions): EntityManager | undefined {
   if ('getRepository' in options) throw new TypeError('pass the entity manager as { manager }');
-  const { manager } = options;
   const current = currentManagers.get(dataSource)?.();
-  return manager ?? (current?.queryRunner?.isTransactionActive ? current : undefined);
+  return options.manager ?? (current?.queryRunner?.isTransactionActive ? current : undefined);
 }
 
 /**
@@ -127,8 +122,15 @@ export function joinTransaction<T>(
     throw new Error('the entity manager belongs to another data source; pass one of Usher’s, or none');
   if (!manager.queryRunner?.isTransactionActive)
     throw new Error('the entity manager has no open transaction; pass one of an open transaction, or none');
-  return work(manager);
+  watch(dataSource);
+  const call = work(manager);
+  const calls = running.get(manager.queryRunner) ?? new Set();
+  running.set(manager.queryRunner, calls.add(call));
+  return call.finally(() => calls.delete(call));
 }
+
+/** The calls that run in callers' transactions. */
+const running = new WeakMap<QueryRunner, Set<Promise<unknown>>>();
 
 /** Whether the prepared statement cannot be used: a pooler lost it, or a migration changed its table. Nothing was run. */
 export const isNotPrepared = (error: unknown): boolean => NOT_PREPARED_CODES.includes(codeOf(error));
@@ -201,6 +203,18 @@ const depthOf = (runner: QueryRunner): number =>
 
 const waiting = new WeakMap<QueryRunner, Callbacks[]>();
 
+/** One serves all that use an application's data source, which has new subscribers each time it is opened. */
+function watch({ subscribers }: DataSource): void {
+  if (!subscribers.some((one) => one instanceof AfterCommit)) subscribers.push(new AfterCommit());
+}
+
+/** What a call that a caller does not await sends after COMMIT or ROLLBACK would be committed by itself. */
+async function callsEnded({ queryRunner }: TransactionCommitEvent): Promise<void> {
+  const calls = running.get(queryRunner);
+  // A call in a listener may end a transaction within that of the call. Calls that follow have begun after a turn.
+  while (calls?.size && depthOf(queryRunner) === 1) await Promise.allSettled(calls).then(() => nextTurn());
+}
+
 /** Runs callbacks after a transaction has ended, whoever opened it. */
 @Injectable()
 export class AfterCommit implements EntitySubscriberInterface {
@@ -209,21 +223,16 @@ export class AfterCommit implements EntitySubscriberInterface {
     const runner = manager.queryRunner;
     if (!runner?.isTransactionActive)
       throw new Error('the transaction ended while a call of Usher still ran in it; await the call');
-    // One serves all that use an application's data source, which has new subscribers each time it is opened.
-    const { subscribers } = dataSourceOf(manager);
-    if (!subscribers.some((one) => one instanceof AfterCommit)) subscribers.push(this);
+    watch(dataSourceOf(manager));
     const callbacks = waiting.get(runner) ?? [];
     callbacks.push({ onCommit, onRollback, depth: depthOf(runner) });
     waiting.set(runner, callbacks);
   }
 
-  afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {
-    this.run(queryRunner, 'onCommit');
-  }
-
-  afterTransactionRollback({ queryRunner }: TransactionCommitEvent): void {
-    this.run(queryRunner, 'onRollback');
-  }
+  beforeTransactionCommit = callsEnded;
+  beforeTransactionRollback = callsEnded;
+  afterTransactionCommit = ({ queryRunner }: TransactionCommitEvent): void => this.run(queryRunner, 'onCommit');
+  afterTransactionRollback = ({ queryRunner }: TransactionCommitEvent): void => this.run(queryRunner, 'onRollback');
 
   private run(queryRunner: QueryRunner, outcome: Outcome): void {
     // After a nested transaction the outer one is still open.
@@ -233,10 +242,8 @@ export class AfterCommit implements EntitySubscriberInterface {
     // A nested transaction that is committed has become a part of the outer one.
     if (depth >= 0 && outcome === 'onCommit') for (const one of ended) one.depth = depth;
     else {
-      waiting.set(
-        queryRunner,
-        callbacks.filter((one) => one.depth <= depth),
-      );
+      const others = callbacks.filter((one) => one.depth <= depth);
+      waiting.set(queryRunner, others);
       for (const one of ended) one[outcome]();
     }
   }

@@ -50,6 +50,23 @@ describe.each(['typeorm-transactional', 'currentManager'] as const)('a caller in
     await expect(call).rejects.toThrow('pass the entity manager as { manager }');
   });
 
+  test.each(['rolls back', 'commits'])('that %s while calls still run ends after they have', async (end) => {
+    const [{ key }, referenceId] = [await host.orders.create(host.client, NEW_ORDER), `Ticket-${end.length}`];
+    const calls: Promise<unknown>[] = [];
+    const ended = host.transaction(async (manager) => {
+      await manager.query('SELECT 1');
+      const completed = host.orders.complete(key, COMPLETION, { manager });
+      const notify = () => host.webhooks.notify({ referenceId, clientId: host.client.id, data: {} }, { manager });
+      calls.push(completed, completed.then(notify));
+      if (end === 'rolls back') await Promise.all([...calls, Promise.reject(new Error('the payment was refused'))]);
+    });
+    await Promise.allSettled([ended, ...calls]);
+    const notified = await Promise.all([key, referenceId].map((reference) => host.webhooks.find(reference)));
+    expect([(await host.orders.get(host.client, key)).status, ...notified.map(({ length }) => length)]).toEqual(
+      end === 'commits' ? ['COMPLETED', 1, 1] : ['PENDING', 0, 0],
+    );
+  });
+
   test('that has just set the Notify URL creates an order of the client as it was', async () => {
     const { client } = await host.clients.create('Partner without a Notify URL', null);
     const { key } = await host.transaction(async (manager) => {
