@@ -102,7 +102,7 @@ export const findManagersBy = (dataSource: DataSource, current: CurrentManager):
 
 /** The manager that the caller passes, or that of the open transaction in which it runs. */
 export function callersManager(dataSource: DataSource, options: TransactionOptions): EntityManager | undefined {
-  if ('getRepository' in options) throw new TypeError('pass the entity manager as { manager }');
+  if ('repositories' in options) throw new TypeError('pass the entity manager as { manager }');
   const current = currentManagers.get(dataSource)?.();
   return options.manager ?? (current?.queryRunner?.isTransactionActive ? current : undefined);
 }

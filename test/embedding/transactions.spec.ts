@@ -46,8 +46,14 @@ describe.each(['typeorm-transactional', 'currentManager'] as const)('a caller in
 
   test('that passes the entity manager without its name is told so', async () => {
     const request = { referenceId: 'Ticket-2', clientId: host.client.id, data: {} };
-    const call = host.transaction(() => host.webhooks.notify(request, host.dataSource.manager as never));
-    await expect(call).rejects.toThrow('pass the entity manager as { manager }');
+    const manager = host.dataSource.manager as never;
+    const { key } = await host.orders.create(host.client, NEW_ORDER);
+    for (const call of [
+      () => host.webhooks.notify(request, manager),
+      () => host.orders.create(host.client, NEW_ORDER, manager),
+      () => host.orders.complete(key, COMPLETION, manager),
+    ])
+      await expect(call()).rejects.toThrow('pass the entity manager as { manager }');
   });
 
   test.each(['rolls back', 'commits'])('that %s while calls still run ends after they have', async (end) => {
