@@ -18,8 +18,11 @@ import { EndedAlarms1795610000000 } from './migrations/1795610000000-ended-alarm
 
 const logger = new Logger('Usher database');
 
-/** Usher's migrations, for the `migrations` of an application's own `DataSource`. None of them sets `transaction`. */
-export const usherMigrations = [
+/**
+ * Usher's migrations, for the `migrations` of an application's own `DataSource`. None of them sets `transaction`. A bundler may
+ * change the names of classes, which the database records; it keeps those of properties.
+ */
+export const usherMigrations = Object.entries({
   Initial1767225600000,
   ProcessKeys1795500000000,
   SignedWith1795600000000,
@@ -29,7 +32,7 @@ export const usherMigrations = [
   SearchIndexes1796300000000,
   UsedForms1796400000000,
   Portal1796500000000,
-];
+}).map(([name, migration]) => Object.defineProperty(migration, 'name', { value: name }));
 
 /** Names of Usher's migrations that the database does not have yet. It is read from the primary, and never written to. */
 export const pendingMigrations = (dataSource: DataSource): Promise<string[]> => onPrimary(dataSource, pendingOn);

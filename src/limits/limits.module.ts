@@ -55,7 +55,7 @@ async function postgresStore(address: PoolConfig, queuePrefix: string): Promise<
   surviveLostConnections(pool);
   const table = { schemaName: postgresSchema(queuePrefix), tableName: LIMIT_TABLE, tableCreated: true };
   return {
-    counter: (options) => new RateLimiterPostgres({ ...options, ...table, storeClient: pool }),
+    counter: (options) => new RateLimiterPostgres({ ...options, ...table, storeType: 'pool', storeClient: pool }),
     // Nest 11 runs the shutdown hooks again when an application is closed twice.
     close: async () => void (pool.ending || (await pool.end())),
   };
