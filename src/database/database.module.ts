@@ -25,10 +25,9 @@ function openEmbedded({ database, role }: ResolvedOptions): Promise<EmbeddedPost
 
 /** Why Usher cannot use the application's data source, and what to change. Null if it can. */
 function faultOf(dataSource: DataSource, entities: EntityTarget<object>[]): string | null {
+  if (!dataSource.isInitialized) return 'the DataSource is not initialized, or was destroyed; pass an open one';
   if (!entities.every((entity) => dataSource.hasMetadata(entity)))
-    return dataSource.isInitialized
-      ? "the DataSource does not have Usher's entities; add usherEntities to its entities"
-      : 'the DataSource is not initialized; pass one that is';
+    return "the DataSource does not have Usher's entities; add usherEntities to its entities";
   const { cache, charset = 'utf8mb4' } = dataSource.options as {
     cache?: { alwaysEnabled?: boolean };
     charset?: string;

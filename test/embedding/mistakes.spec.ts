@@ -120,9 +120,11 @@ describe('a host does not start, and reads what to do', () => {
     await expect(start({ imports: [AuthModule] })).rejects.toThrow('import UsherModule.forRoot() or forRootAsync()');
   });
 
-  test('if its data source is not initialized', async () => {
-    const usher = UsherModule.forRoot({ ...options, database: { dataSource: new DataSource({ type: 'postgres' }) } });
-    await expect(start({ imports: [usher] })).rejects.toThrow('the DataSource is not initialized; pass one that is');
+  test.each(['never', 'once'])('if its data source is not open, and was %s', async (opened) => {
+    const closed = new DataSource(dataSource.options);
+    if (opened === 'once') await closed.initialize().then(() => closed.destroy());
+    const usher = UsherModule.forRoot({ ...options, database: { dataSource: closed } });
+    await expect(start({ imports: [usher] })).rejects.toThrow('the DataSource is not initialized, or was destroyed');
   });
 
   test.each<[string, object, string]>([
@@ -167,9 +169,8 @@ describe('a host does not start, and reads what to do', () => {
   });
 });
 
-test('a host starts whose naming strategy changes other names', async () => {
-  await startOn({ namingStrategy: new Prefixing('index') });
-});
+test('a host starts whose naming strategy changes other names', () =>
+  startOn({ namingStrategy: new Prefixing('index') }));
 
 test('applications that use a data source one after the other leave one subscriber there, which serves them all', async () => {
   const outcomes: string[] = [];
