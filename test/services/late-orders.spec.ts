@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ALL_ORDERS, placeOrders } from '../../src/orders/list/order-positions.js';
+import { MovieOrder, OrderCounter } from '../../src/orders/movie-order.entity.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
+import { orderIdOf } from '../../src/values/identifier.js';
 import { callOf, readAll } from '../orders/list/support.js';
+import { eventually } from '../support/eventually.js';
 import { TestReceiver } from '../support/receiver.js';
+import { statementsFromNowOn } from '../support/statements.js';
 import { COMPLETION, NEW_ORDER, TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;
@@ -51,4 +56,24 @@ test('a completion whose transaction is open while others read appears once, and
   expect([completed.keys, all.keys]).toEqual([[early], [early]]);
   await commit();
   for (const { cursor } of [completed, all]) expect((await readAll(callOf(client), { cursor })).keys).toEqual([late]);
+});
+
+test('a reader that comes while another one gives positions continues behind them', async () => {
+  const client = await usher.client(receiver.url);
+  const { dataSource } = usher;
+  const wanted = { holder: { clientId: client.id, ownerId: null }, list: ALL_ORDERS, since: 0 };
+  await client.order();
+  await placeOrders(dataSource, wanted);
+  const id = orderIdOf(await client.order()) ?? '';
+  const { manager, commit } = await openTransaction();
+  const last = 2 ** 52;
+  await manager.update(OrderCounter, { clientId: client.id }, { listPosition: last });
+  const statements = statementsFromNowOn(dataSource);
+  const placing = placeOrders(dataSource, wanted);
+  await eventually('it asks for the last position', () =>
+    statements.some((sql) => sql.includes('usher_order_counter')),
+  );
+  await commit();
+  expect(await placing).toBe(1);
+  expect(await dataSource.manager.findOneByOrFail(MovieOrder, { id })).toMatchObject({ listPosition: last + 1 });
 });
