@@ -2,7 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager, Repository } from 'typeorm';
 import { AuditLog, type AuditChange } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
-import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
+import { isDuplicate } from '../database/errors.js';
+import { databaseNow, inTransaction } from '../database/sql.js';
 import {
   conflict,
   type FieldError,

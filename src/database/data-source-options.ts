@@ -10,7 +10,7 @@ import { type EmbeddedPostgres, GUESTS_LIMIT_MS, openEmbeddedPostgres } from './
 import { usherMigrations } from './migrator.js';
 import { IDLE_TRANSACTION_MS, prepareSessions } from './sessions.js';
 import { PoolSockets } from './pool-sockets.js';
-import { isDatabaseDown } from './sql.js';
+import { isDatabaseDown } from './errors.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { EntitySubscriberInterface } from 'typeorm';
-import { isReadOnly } from './sql.js';
+import { isReadOnly } from './errors.js';
 
 /** While the server stays read-only, its connections are closed at most this often. */
 const RENEW_EVERY_MS = 1_000;

@@ -1,5 +1,5 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject, Logger } from '@nestjs/common';
-import { isDatabaseDown } from '../database/sql.js';
+import { isDatabaseDown } from '../database/errors.js';
 import { type HttpRequest, type HttpResponse, idOfRequest, setHeaders } from './exchange.js';
 import { anchorOf } from './html.js';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.js';

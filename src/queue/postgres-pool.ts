@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import type pg from 'pg';
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { PoolSockets } from '../database/pool-sockets.js';
-import { isDatabaseDown } from '../database/sql.js';
+import { isDatabaseDown } from '../database/errors.js';
 
 /** On Postgres, BullMQ keeps its tables in a separate schema. It is named after the queue prefix. */
 export const postgresSchema = (queuePrefix: string): string => queuePrefix.replaceAll('-', '_');

@@ -1,5 +1,5 @@
 import { CommandError, faultText } from '../../packages/receiver/dist/tools.js';
-import { isDatabaseDown, isReadOnly } from '../database/sql.js';
+import { isDatabaseDown, isReadOnly } from '../database/errors.js';
 import { Problem } from '../http/problem.js';
 import { StartUpError } from '../values/start-up-error.js';
 

@@ -1,6 +1,6 @@
 import { withDataSource } from '../database/data-source-options.js';
 import { createIndexes, pendingMigrations, pendingSql, runMigrations, usherMigrations } from '../database/migrator.js';
-import { isDatabaseDown, isOutOfTime } from '../database/sql.js';
+import { isDatabaseDown, isOutOfTime } from '../database/errors.js';
 import { isQueueMissing, migrateQueue, pendingQueueSql } from '../queue/queue-connections.js';
 import { StartUpError } from '../values/start-up-error.js';
 import type { Config } from './settings/settings.js';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { isDatabaseDown } from '../../src/database/sql.js';
+import { isDatabaseDown } from '../../src/database/errors.js';
 import { problemOf } from '../../src/http/error-response.js';
 import { NoAnswer, unreachable } from '../../src/values/start-up-error.js';
 

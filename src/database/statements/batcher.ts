@@ -1,4 +1,4 @@
-import { isDatabaseDown, isOutOfTime } from '../sql.js';
+import { isDatabaseDown, isOutOfTime } from '../errors.js';
 
 interface Waiting<T, R> {
   item: T;

@@ -1,7 +1,8 @@
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral, QueryRunner } from 'typeorm';
 import { dataSourceOf, type Dialect, dialectOf, type OnDataSource, tableOf } from '../data-source.js';
 import { PoolSockets } from '../pool-sockets.js';
-import { isDiskFull, isDuplicate, isNotPrepared, ownDrivers, type TransactionEnds, transactionEnds } from '../sql.js';
+import { isDiskFull, isDuplicate, isNotPrepared } from '../errors.js';
+import { ownDrivers, type TransactionEnds, transactionEnds } from '../sql.js';
 import {
   combined,
   joined,

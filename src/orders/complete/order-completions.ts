@@ -10,12 +10,12 @@ import {
   runTogether,
   type Statement,
 } from '../../database/statements/statement.js';
+import { nullForOtherCount } from '../../database/errors.js';
 import {
   AfterCommit,
   allEnded,
   callersManager,
   joinTransaction,
-  nullForOtherCount,
   retryDeadlocks,
   type TransactionOptions,
 } from '../../database/sql.js';

@@ -4,7 +4,7 @@ import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common
 import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { isDatabaseDown } from '../../database/sql.js';
+import { isDatabaseDown } from '../../database/errors.js';
 import { checkWritable } from '../../database/statements/statement.js';
 import type { Claim } from './claim.js';
 

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Batcher, IF_SLOW } from '../../database/statements/batcher.js';
-import { isDatabaseDown } from '../../database/sql.js';
+import { isDatabaseDown } from '../../database/errors.js';
 import type { Span } from '@opentelemetry/api';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
 import { lineOf } from '../transport/outcome.js';

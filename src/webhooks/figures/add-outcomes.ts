@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { dialectOf, type OnDataSource, tableOf } from '../../database/data-source.js';
-import { isOutOfTime } from '../../database/sql.js';
+import { isOutOfTime } from '../../database/errors.js';
 import { runStatement, type Statement, type WriteSql } from '../../database/statements/statement.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';

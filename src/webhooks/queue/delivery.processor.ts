@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq';
-import { isDatabaseDown } from '../../database/sql.js';
+import { isDatabaseDown } from '../../database/errors.js';
 import { RepeatedWarnings } from '../../queue/repeated-warnings.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';

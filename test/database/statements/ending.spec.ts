@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { inTransaction, nullForOtherCount } from '../../../src/database/sql.js';
+import { nullForOtherCount } from '../../../src/database/errors.js';
+import { inTransaction } from '../../../src/database/sql.js';
 import { endWithNext, insertOf, runTogether } from '../../../src/database/statements/statement.js';
 import { UsedForm } from '../../../src/operators/operator.entity.js';
 import { TestUsher } from '../../support/usher.js';

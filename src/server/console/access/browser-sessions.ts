@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
-import { isDatabaseDown } from '../../../database/sql.js';
+import { isDatabaseDown } from '../../../database/errors.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
 import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
