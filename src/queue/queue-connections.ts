@@ -177,10 +177,8 @@ async function selectPostgres({ names }: ResolvedOptions): Promise<void> {
 async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
   await selectPostgres(config);
   const pg = await loadPg();
-  const { queuePrefix } = config;
   const address = postgresAddress(config) ?? embedded?.connection;
-  // In quotes, because Postgres reads other names in lower case.
-  const options = { ...address, options: `-c search_path="${postgresSchema(queuePrefix)}"`, keepAlive: true };
+  const options = { ...address, options: `-c search_path=${searchPath(config)}`, keepAlive: true };
   const failFast = { connectionTimeoutMillis: FAIL_FAST_MS, query_timeout: FAIL_FAST_MS };
   const producer = renewedPool(pg, { ...options, ...failFast, max: PRODUCER_POOL }, (error) => error);
   const worker = renewedPool(pg, { ...options, max: WORKER_POOL }, asRefused);
@@ -195,6 +193,20 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
   };
 }
 
+/** In quotes, because Postgres reads other names in lower case. */
+const searchPath = ({ queuePrefix }: ResolvedOptions): string => `"${postgresSchema(queuePrefix)}"`;
+
+/** Some poolers take a connection and ignore its options. BullMQ would find no tables, and deliver nothing. */
+async function checkSearchPath(client: PoolClient, config: ResolvedOptions): Promise<void> {
+  const { rows } = await client.query<{ path: string }>(`SELECT current_setting('search_path') AS path`);
+  if (rows[0]?.path !== searchPath(config)) throw behindPooler(config);
+}
+
+const behindPooler = ({ names }: ResolvedOptions): StartUpError =>
+  new StartUpError(
+    `the queue cannot use a pooler such as PgBouncer; set ${names.queueUrl} to the address of Postgres itself`,
+  );
+
 /** Also after an update of BullMQ that needs newer tables. */
 function missingTables({ database, queuePrefix }: ResolvedOptions): StartUpError {
   const remedy =
@@ -208,6 +220,7 @@ function missingTables({ database, queuePrefix }: ResolvedOptions): StartUpError
 function explained(error: unknown, config: ResolvedOptions): unknown {
   const { queue, database, names } = config;
   if (error instanceof StartUpError) return error;
+  if (String(error).includes('unsupported startup parameter')) return behindPooler(config);
   if ('url' in queue) return unreachable(names.queueUrl, queue.url, error);
   return database.kind === 'postgres' ? unreachable(names.databaseUrl, database.url, error) : error;
 }
@@ -219,7 +232,9 @@ async function withClient<T>(
 ): Promise<T> {
   try {
     const client = await pool.connect();
-    return await work(client).finally(() => client.release());
+    return await checkSearchPath(client, config)
+      .then(() => work(client))
+      .finally(() => client.release());
   } catch (error) {
     throw explained(error, config);
   }

@@ -1,9 +1,12 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { dataSourceOptions, openDataSource } from '../../src/database/data-source-options.js';
+import { openQueueConnections } from '../../src/queue/queue-connections.js';
 import { prepareSessions } from '../../src/database/sessions.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
-import { BACKEND } from '../support/backend.js';
+import { BACKEND, POSTGRES_URL } from '../support/backend.js';
 import { OwnDatabase } from '../support/own-database.js';
 
 const SHOWN =
@@ -34,9 +37,11 @@ test('a session has its own isolation level and SQL mode, whatever the defaults 
   }
 });
 
-// Postgres has no such setting.
-if (BACKEND === 'mariadb')
-  test('a session has the character set of its statements, also where the server did not take it when it connected', async () => {
+const onMysql = BACKEND === 'mariadb' ? test : test.skip;
+
+onMysql(
+  'a session has the character set of its statements, also where the server did not take it when it connected',
+  async () => {
     const database = await OwnDatabase.create();
     const options = await dataSourceOptions(loadConfig(database.settings), null, 'service');
     const extra = { ...(options.extra as object), charset: 'latin1_swedish_ci' };
@@ -51,4 +56,36 @@ if (BACKEND === 'mariadb')
       await dataSource.destroy();
       await database.drop();
     }
+  },
+);
+
+const onPostgres = BACKEND === 'postgres' ? test : test.skip;
+
+/** Like PgBouncer with `ignore_startup_parameters`: the server gets no search_path. */
+async function startPooler() {
+  const target = new URL(POSTGRES_URL);
+  const pooler = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname);
+    for (const socket of [near, far]) socket.on('error', () => undefined);
+    near.once('data', (packet) => {
+      far.write(packet.toString('latin1').replace('search_path', 'test.ignore'), 'latin1');
+      near.pipe(far).pipe(near);
+    });
   });
+  await once(pooler.listen(0, '127.0.0.1'), 'listening');
+  return pooler;
+}
+
+onPostgres('a queue behind a pooler that ignores the options of a connection is refused', async () => {
+  const database = await OwnDatabase.create();
+  const pooler = await startPooler();
+  const { port } = pooler.address() as AddressInfo;
+  try {
+    const QUEUE_URL = Object.assign(new URL(database.url), { port }).href;
+    const opened = openQueueConnections(loadConfig({ ...database.settings, QUEUE_URL }), null);
+    await expect(opened).rejects.toThrow('pooler such as PgBouncer; set QUEUE_URL to the address of Postgres itself');
+  } finally {
+    pooler.close();
+    await database.drop();
+  }
+});
