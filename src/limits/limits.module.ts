@@ -80,12 +80,8 @@ export class Limits implements OnApplicationShutdown {
   limiter(name: string, rate: Rate): Limiter {
     const known = this.limiters.get(name);
     if (known) return known;
-    const counter = {
-      keyPrefix: `${keyPrefix(this.options)}:limit:${name}`,
-      points: rate.count,
-      duration: rate.seconds,
-    };
-    const shared = this.store.counter(counter);
+    const named = { keyPrefix: `${keyPrefix(this.options)}:limit:${name}` };
+    const shared = this.store.counter({ ...named, points: rate.count, duration: rate.seconds });
     const limiter = new Limiter(rate, shared);
     this.limiters.set(name, limiter);
     return limiter;

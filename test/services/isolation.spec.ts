@@ -39,9 +39,9 @@ test('a session has its own isolation level and SQL mode, whatever the defaults 
   }
 });
 
-const onMysql = BACKEND === 'mariadb' ? test : test.skip;
+const onMysql = BACKEND === 'mariadb' ? test : null;
 
-onMysql(
+onMysql?.(
   'a session has the character set of its statements, also where the server did not take it when it connected',
   async () => {
     const database = await OwnDatabase.create();
@@ -61,9 +61,9 @@ onMysql(
   },
 );
 
-const onPostgres = BACKEND === 'postgres' ? test : test.skip;
+const onPostgres = BACKEND === 'postgres' ? test : null;
 
-onPostgres('the sessions of the queue are at READ COMMITTED, whatever the default of the database is', async () => {
+onPostgres?.('the sessions of the queue are at READ COMMITTED, whatever the default of the database is', async () => {
   const database = await OwnDatabase.create();
   await database.query(`ALTER DATABASE ${database.name} SET default_transaction_isolation = 'serializable'`);
   const config = loadConfig(database.settings);
@@ -93,7 +93,7 @@ async function startPooler() {
   return pooler;
 }
 
-onPostgres('a queue behind a pooler that ignores the options of a connection is refused', async () => {
+onPostgres?.('a queue behind a pooler that ignores the options of a connection is refused', async () => {
   const database = await OwnDatabase.create();
   const pooler = await startPooler();
   const { port } = pooler.address() as AddressInfo;

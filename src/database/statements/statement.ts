@@ -223,12 +223,11 @@ export function insertOf<T extends ObjectLiteral>(
 ): Statement {
   const dataSource = dataSourceOf(on);
   const { columns, name } = dataSource.getMetadata(target);
-  const { driver } = dataSource;
   const { into, values } = dialectOf(dataSource);
   const cells = rows.map((row) =>
-    columns.map((column) => driver.preparePersistentValue(column.getEntityValue(row), column) as unknown),
+    columns.map((column) => dataSource.driver.preparePersistentValue(column.getEntityValue(row), column) as unknown),
   );
-  const names = columns.map(({ databaseName }) => driver.escape(databaseName)).join(', ');
+  const names = columns.map(({ databaseName }) => dataSource.driver.escape(databaseName)).join(', ');
   return {
     write: (parameter) =>
       `INSERT INTO ${into(tableOf(dataSource, target))} (${names}) VALUES ${values(parameter, cells)} ${onConflict}`,
