@@ -177,11 +177,8 @@ async function selectPostgres({ names }: ResolvedOptions): Promise<void> {
 async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
   await selectPostgres(config);
   const pg = await loadPg();
-  const server = postgresAddress(config);
-  // At another level BullMQ's statements fail beside each other. The embedded database has no such default.
-  const isolation = server ? '-c default_transaction_isolation=read\\ committed ' : '';
-  const settings = `${isolation}-c search_path=${searchPath(config)}`;
-  const options = { ...(server ?? embedded?.connection), options: settings, keepAlive: true };
+  const address = postgresAddress(config) ?? embedded?.connection;
+  const options = { ...address, options: `-c search_path=${searchPath(config)}`, keepAlive: true };
   const failFast = { connectionTimeoutMillis: FAIL_FAST_MS, query_timeout: FAIL_FAST_MS };
   const producer = renewedPool(pg, { ...options, ...failFast, max: PRODUCER_POOL }, (error) => error);
   const worker = renewedPool(pg, { ...options, max: WORKER_POOL }, asRefused);

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, test } from '@jest/globals';
-import type pg from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { dataSourceOptions, openDataSource } from '../../src/database/data-source-options.js';
 import { openQueueConnections } from '../../src/queue/queue-connections.js';
 import { prepareSessions } from '../../src/database/sessions.js';
-import { migrate } from '../../src/server/migrate.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { BACKEND, POSTGRES_URL } from '../support/backend.js';
 import { OwnDatabase } from '../support/own-database.js';
@@ -62,21 +60,6 @@ onMysql?.(
 );
 
 const onPostgres = BACKEND === 'postgres' ? test : null;
-
-onPostgres?.('the sessions of the queue are at READ COMMITTED, whatever the default of the database is', async () => {
-  const database = await OwnDatabase.create();
-  await database.query(`ALTER DATABASE ${database.name} SET default_transaction_isolation = 'serializable'`);
-  const config = loadConfig(database.settings);
-  await migrate(config);
-  const { producer, worker, close } = await openQueueConnections(config, null);
-  try {
-    for (const pool of [producer, worker] as object[] as pg.Pool[])
-      expect((await pool.query(SHOWN)).rows).toEqual([EXPECTED]);
-  } finally {
-    await close();
-    await database.drop();
-  }
-});
 
 /** Like PgBouncer with `ignore_startup_parameters`: the server gets no search_path. */
 async function startPooler() {
