@@ -125,13 +125,13 @@ export function joinTransaction<T>(
     throw new Error('the entity manager has no open transaction; pass one of an open transaction, or none');
   watch(dataSource);
   const call = work(manager);
-  const calls = running.get(manager.queryRunner) ?? new Set();
-  running.set(manager.queryRunner, calls.add(call));
+  const calls = running.get(manager.queryRunner) ?? new Map<Promise<unknown>, number>();
+  running.set(manager.queryRunner, calls.set(call, depthOf(manager.queryRunner)));
   return call.finally(() => calls.delete(call));
 }
 
-/** The calls that run in callers' transactions. */
-const running = new WeakMap<QueryRunner, Set<Promise<unknown>>>();
+/** The calls that run in callers' transactions, each with the depth at which it began. */
+const running = new WeakMap<QueryRunner, Map<Promise<unknown>, number>>();
 
 /** What to do when a transaction ends; neither function may throw. `depth`: 1 for a transaction, more for one within it. */
 type Callbacks = Record<Outcome, () => void> & { depth: number };
@@ -148,11 +148,16 @@ function watch({ subscribers }: DataSource): void {
   if (!subscribers.some((one) => one instanceof AfterCommit)) subscribers.push(new AfterCommit());
 }
 
-/** What a call that a caller does not await sends after COMMIT or ROLLBACK would be committed by itself. */
+/** What a call that a caller does not await sends after the end of its transaction would not belong to it. */
 async function callsEnded({ queryRunner }: TransactionCommitEvent): Promise<void> {
-  const calls = running.get(queryRunner);
-  // A call in a listener may end a transaction within that of the call. Calls that follow have begun after a turn.
-  while (calls?.size && depthOf(queryRunner) === 1) await Promise.allSettled(calls).then(() => nextTurn());
+  const depth = depthOf(queryRunner);
+  for (;;) {
+    // Not those that began outside: the listener of such a call may end a transaction within it.
+    const calls = [...(running.get(queryRunner) ?? [])].filter(([, began]) => began >= depth);
+    if (calls.length === 0) return;
+    // Calls that follow have begun after a turn.
+    await Promise.allSettled(calls.map(([call]) => call)).then(() => nextTurn());
+  }
 }
 
 /** Runs callbacks after a transaction has ended, whoever opened it. */

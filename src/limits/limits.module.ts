@@ -1,5 +1,5 @@
 import { Global, Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { keyPrefix, postgresAddress, QUEUE_CONNECTIONS, type QueueConnections } from '../queue/queue-connections.js';
+import { keyPrefix, QUEUE_CONNECTIONS, type QueueConnections } from '../queue/queue-connections.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Rate } from '../values/duration.js';
 import { FailureLimit } from './failure-limit.js';
@@ -7,7 +7,7 @@ import { Limiter, type SharedCounter } from './limiter.js';
 import type { PoolConfig } from 'pg';
 import { type IRateLimiterOptions, RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
 import { loadPg } from '../database/data-source.js';
-import { LIMIT_TABLE, postgresSchema, surviveLostConnections } from '../queue/postgres-pool.js';
+import { LIMIT_TABLE, postgresAddress, postgresSchema, surviveLostConnections } from '../queue/postgres-pool.js';
 import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connection.js';
 import { leaveReplica, REJECT } from '../queue/redis-failover.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';

@@ -1,11 +1,32 @@
 import { Socket } from 'node:net';
 import type pg from 'pg';
 import type { Pool, PoolClient, PoolConfig } from 'pg';
+import type { DataSource } from 'typeorm';
 import { PoolSockets } from '../database/pool-sockets.js';
 import { isDatabaseDown } from '../database/errors.js';
+import type { ResolvedOptions } from '../usher.options.js';
+import { StartUpError } from '../values/start-up-error.js';
 
 /** On Postgres, BullMQ keeps its tables in a separate schema. It is named after the queue prefix. */
 export const postgresSchema = (queuePrefix: string): string => queuePrefix.replaceAll('-', '_');
+
+/**
+ * How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis, or is not used.
+ * @internal
+ */
+export function postgresAddress({ queue, database }: ResolvedOptions): PoolConfig | null {
+  if (queue.kind === 'postgres') return { connectionString: queue.url.href };
+  if (queue.kind === 'redis' || queue.kind === 'none') return null;
+  if (database.kind === 'postgres') return { connectionString: database.url.href };
+  return database.kind === 'host' ? addressOf(database.dataSource) : null;
+}
+
+/** The address in the options of the application's own data source; of its primary where it has replicas. */
+function addressOf({ options }: DataSource): PoolConfig {
+  if (options.type !== 'postgres') throw new StartUpError('queue.url is missing; the data source is not on Postgres');
+  const { url, host, port, username: user, password, database, ssl } = options.replication?.master ?? options;
+  return { connectionString: url, host, port, user, password, database, ssl, ...options.extra };
+}
 
 /**
  * A pool that connects again when its server refuses to write, which an embedded database never does. Its queries reject with
@@ -45,6 +66,15 @@ export const asRefused = (error: unknown): unknown =>
   isDatabaseDown(error)
     ? Object.assign(new Error((error as Error).message, { cause: error }), { code: 'ECONNREFUSED' })
     : error;
+
+/** BullMQ makes a sequence for each queue when it adds the first job. Without it nothing would be delivered. */
+export async function checkMayCreate(client: PoolClient, schema: string): Promise<void> {
+  const text = `SELECT quote_ident(current_user) AS name, has_schema_privilege($1, 'CREATE') AS may`;
+  const { rows } = await client.query<{ name: string; may: boolean }>(text, [schema]);
+  const refused = rows.find(({ may }) => !may);
+  if (refused)
+    throw new StartUpError(`the queue cannot add jobs; run GRANT CREATE ON SCHEMA "${schema}" TO ${refused.name}`);
+}
 
 /** Table of the rate limits' counters, in the queue's schema. BullMQ already has a table `rate_limit` there. */
 export const LIMIT_TABLE = 'usher_rate_limit';

@@ -1,12 +1,19 @@
 import * as bullmq from 'bullmq';
 import { Redis } from 'ioredis';
-import type { PoolClient, PoolConfig, Pool } from 'pg';
-import type { DataSource } from 'typeorm';
+import type { PoolClient, Pool } from 'pg';
 import { loadPg } from '../database/data-source.js';
 import type { EmbeddedPostgres } from '../database/embedded/index.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { NoAnswer, StartUpError, unreachable } from '../values/start-up-error.js';
-import { asRefused, createLimitTable, hasLimitTable, postgresSchema, renewedPool } from './postgres-pool.js';
+import {
+  asRefused,
+  checkMayCreate,
+  createLimitTable,
+  hasLimitTable,
+  postgresAddress,
+  postgresSchema,
+  renewedPool,
+} from './postgres-pool.js';
 import { checkKeepsJobsOnPostgres, queueMigrationName, queueSql } from './queue-migration.js';
 import { checkRedis, connectRedis, FAIL_FAST, type RedisServer, WAIT_FOR_RECONNECT } from './redis-connection.js';
 import { queueWarnings } from './repeated-warnings.js';
@@ -46,6 +53,7 @@ export async function openQueueConnections(
   await withClient(pools.worker, config, async (client) => {
     if (isOwn) await bullmq.runMigrations(client, postgresSchema(config.queuePrefix));
     else if (await lacksTables(client, config)) throw missingTables(config);
+    else await checkMayCreate(client, postgresSchema(config.queuePrefix));
   }).catch(async (error: unknown) => {
     await pools.close();
     throw error;
@@ -149,24 +157,6 @@ async function tableVersion(client: PoolClient, schema: string): Promise<number>
 const needsLimitTable = ({ database, queue }: ResolvedOptions): boolean =>
   database.kind !== 'embedded' || queue.kind === 'postgres';
 
-/**
- * How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis, or is not used.
- * @internal
- */
-export function postgresAddress({ queue, database }: ResolvedOptions): PoolConfig | null {
-  if (queue.kind === 'postgres') return { connectionString: queue.url.href };
-  if (queue.kind === 'redis' || queue.kind === 'none') return null;
-  if (database.kind === 'postgres') return { connectionString: database.url.href };
-  return database.kind === 'host' ? addressOf(database.dataSource) : null;
-}
-
-/** The address in the options of the application's own data source; of its primary where it has replicas. */
-function addressOf({ options }: DataSource): PoolConfig {
-  if (options.type !== 'postgres') throw new StartUpError('queue.url is missing; the data source is not on Postgres');
-  const { url, host, port, username: user, password, database, ssl } = options.replication?.master ?? options;
-  return { connectionString: url, host, port, user, password, database, ssl, ...options.extra };
-}
-
 /** BullMQ 5 has no queue on Postgres, so what needs it is loaded only here. */
 async function selectPostgres({ names }: ResolvedOptions): Promise<void> {
   checkKeepsJobsOnPostgres(names.queueUrl);
@@ -177,8 +167,11 @@ async function selectPostgres({ names }: ResolvedOptions): Promise<void> {
 async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
   await selectPostgres(config);
   const pg = await loadPg();
-  const address = postgresAddress(config) ?? embedded?.connection;
-  const options = { ...address, options: `-c search_path=${searchPath(config)}`, keepAlive: true };
+  const server = postgresAddress(config);
+  // At another level BullMQ's statements fail beside each other. The embedded database has no such default.
+  const isolation = server ? '-c default_transaction_isolation=read\\ committed ' : '';
+  const settings = `${isolation}-c search_path=${searchPath(config)}`;
+  const options = { ...(server ?? embedded?.connection), options: settings, keepAlive: true };
   const failFast = { connectionTimeoutMillis: FAIL_FAST_MS, query_timeout: FAIL_FAST_MS };
   const producer = renewedPool(pg, { ...options, ...failFast, max: PRODUCER_POOL }, (error) => error);
   const worker = renewedPool(pg, { ...options, max: WORKER_POOL }, asRefused);

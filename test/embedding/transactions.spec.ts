@@ -56,16 +56,26 @@ describe.each(['typeorm-transactional', 'currentManager'] as const)('a caller in
       await expect(call()).rejects.toThrow('pass the entity manager as { manager }');
   });
 
-  test.each(['rolls back', 'commits'])('that %s while calls still run ends after they have', async (end) => {
-    const [{ key }, referenceId] = [await host.orders.create(host.client, NEW_ORDER), `Ticket-${end.length}`];
+  test.each([
+    ['rolls back', 'alone'],
+    ['commits', 'alone'],
+    ['rolls back', 'within another'],
+    ['commits', 'within another'],
+  ])('that %s %s while calls still run ends after they have', async (end, place) => {
+    const [{ key }, referenceId] = [
+      await host.orders.create(host.client, NEW_ORDER),
+      `Ticket-${end.length}-${place.length}`,
+    ];
     const calls: Promise<unknown>[] = [];
-    const ended = host.transaction(async (manager) => {
+    const failing = async (manager: EntityManager) => {
       await manager.query('SELECT 1');
       const completed = host.orders.complete(key, COMPLETION, { manager });
       const notify = () => host.webhooks.notify({ referenceId, clientId: host.client.id, data: {} }, { manager });
       calls.push(completed, completed.then(notify));
       if (end === 'rolls back') await Promise.all([...calls, Promise.reject(new Error('the payment was refused'))]);
-    });
+    };
+    const within = (manager: EntityManager) => manager.transaction(failing).catch(() => undefined);
+    const ended = host.transaction(place === 'alone' ? failing : within);
     await Promise.allSettled([ended, ...calls]);
     const notified = await Promise.all([key, referenceId].map((reference) => host.webhooks.find(reference)));
     expect([(await host.orders.get(host.client, key)).status, ...notified.map(({ length }) => length)]).toEqual(

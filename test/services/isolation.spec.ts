@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, test } from '@jest/globals';
+import type pg from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { dataSourceOptions, openDataSource } from '../../src/database/data-source-options.js';
+import { postgresSchema } from '../../src/queue/postgres-pool.js';
 import { openQueueConnections } from '../../src/queue/queue-connections.js';
 import { prepareSessions } from '../../src/database/sessions.js';
+import { migrate } from '../../src/server/migrate.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { BACKEND, POSTGRES_URL } from '../support/backend.js';
 import { OwnDatabase } from '../support/own-database.js';
@@ -61,6 +64,21 @@ onMysql?.(
 
 const onPostgres = BACKEND === 'postgres' ? test : null;
 
+onPostgres?.('the sessions of the queue are at READ COMMITTED, whatever the default of the database is', async () => {
+  const database = await OwnDatabase.create();
+  await database.query(`ALTER DATABASE ${database.name} SET default_transaction_isolation = 'serializable'`);
+  const config = loadConfig(database.settings);
+  await migrate(config);
+  const { producer, worker, close } = await openQueueConnections(config, null);
+  try {
+    for (const pool of [producer, worker] as object[] as pg.Pool[])
+      expect((await pool.query(SHOWN)).rows).toEqual([EXPECTED]);
+  } finally {
+    await close();
+    await database.drop();
+  }
+});
+
 /** Like PgBouncer with `ignore_startup_parameters`: the server gets no search_path. */
 async function startPooler() {
   const target = new URL(POSTGRES_URL);
@@ -89,3 +107,28 @@ onPostgres?.('a queue behind a pooler that ignores the options of a connection i
     await database.drop();
   }
 });
+
+onPostgres?.(
+  'a queue whose database user may not create sequences is refused, and accepted after the GRANT',
+  async () => {
+    const database = await OwnDatabase.create();
+    const user = `"User of ${database.name}"`;
+    const config = loadConfig(database.settings);
+    const schema = postgresSchema(config.queuePrefix);
+    await migrate(config);
+    await database.query(`CREATE ROLE ${user} LOGIN`);
+    try {
+      await database.query(`GRANT USAGE ON SCHEMA ${schema} TO ${user}`);
+      await database.query(`GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO ${user}`);
+      const QUEUE_URL = database.urlOf(user.slice(1, -1));
+      const open = () => openQueueConnections(loadConfig({ ...database.settings, QUEUE_URL }), null);
+      const error = await open().catch((reason: Error) => reason.message);
+      expect(error).toBe(`the queue cannot add jobs; run GRANT CREATE ON SCHEMA "${schema}" TO ${user}`);
+      await database.query(String(error).replace(/.*run /, ''));
+      await (await open()).close();
+    } finally {
+      await database.drop();
+      await database.administer(`DROP ROLE ${user}`);
+    }
+  },
+);
