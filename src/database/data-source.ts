@@ -78,8 +78,11 @@ const POSTGRES = {
 
   begin: 'START TRANSACTION ISOLATION LEVEL READ COMMITTED',
 
-  /** Prepares a session of Usher's own. Its level is also that of statements without a transaction around them. */
-  isolate: 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
+  /**
+   * Prepares a session of Usher's own. Its level is also that of statements without a transaction around them. Compiling a
+   * statement takes longer than a page of the console may, and none runs so long that it pays.
+   */
+  isolate: 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET jit = off',
 
   /**
    * Sent with the first and with the last statement of a transaction whose errors an application may hide. The second one
