@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -28,7 +28,10 @@ export class DatabaseOutage implements OnModuleDestroy {
   private outage: Promise<void> | null = null;
   private loggedAt = -Infinity;
 
-  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {
+    // Each waiting job adds one. With more than ten Node.js would warn of a leak.
+    setMaxListeners(0, this.shutdown.signal);
+  }
 
   /** Repeats `store` for as long as the process runs, because an attempt without a recorded outcome is made again. */
   async untilStored<T>(claim: Claim, store: () => Promise<T>): Promise<T> {
@@ -57,7 +60,7 @@ export class DatabaseOutage implements OnModuleDestroy {
     const over = new AbortController();
     const shutdown = once(this.shutdown.signal, 'abort', { signal: over.signal });
     await Promise.race([this.outage, shutdown]);
-    // Removes the listener. Each waiting job has added one.
+    // Removes the listener.
     over.abort();
   }
 

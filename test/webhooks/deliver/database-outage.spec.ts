@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { DatabaseOutage } from '../../../src/webhooks/deliver/database-outage.js';
 import { TestUsher } from '../../support/usher.js';
@@ -9,6 +10,9 @@ test('500 attempts that wait for the database leave no listener behind, and a sh
   const attempts = (): Promise<void>[] => Array.from({ length: 500 }, () => outage.end());
   const listeners = (): number => getEventListeners(outage['shutdown'].signal, 'abort').length;
   const before = listeners();
+  const warnings: string[] = [];
+  const note = ({ name }: Error) => void warnings.push(name);
+  process.on('warning', note);
   void outage.begin(new Error('the database is away'));
   await Promise.all(attempts());
   expect(listeners()).toBe(before);
@@ -17,4 +21,7 @@ test('500 attempts that wait for the database leave no listener behind, and a sh
   outage.onModuleDestroy();
   await Promise.all(waiting);
   expect(listeners()).toBe(before);
+  await nextTurn();
+  process.off('warning', note);
+  expect(warnings).not.toContain('MaxListenersExceededWarning');
 });
