@@ -148,7 +148,7 @@ function watch({ subscribers }: DataSource): void {
   if (!subscribers.some((one) => one instanceof AfterCommit)) subscribers.push(new AfterCommit());
 }
 
-/** What a call that a caller does not await sends after the end of its transaction would not belong to it. */
+/** A call that its caller does not await would otherwise write after the end of its transaction, outside it. */
 async function callsEnded({ queryRunner }: TransactionCommitEvent): Promise<void> {
   const depth = depthOf(queryRunner);
   for (;;) {

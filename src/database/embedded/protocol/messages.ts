@@ -133,14 +133,14 @@ export function startupReply(serverVersion: string, processId: number): Buffer {
   return Buffer.concat([authenticationOk, ...statuses, keyData, readyForQuery]);
 }
 
-/** What every connection has. */
-const GIVEN = 'default_transaction_isolation=read committed';
+/** It changes nothing: every session has it. */
+const DEFAULT_ISOLATION = 'default_transaction_isolation=read committed';
 
 /** Refuses every other setting: connections share one session, which would keep it for all of them. */
 function searchPathIn(options: string): string | undefined {
   let searchPath: string | undefined;
   for (const setting of settingsIn(options)) {
-    if (setting === GIVEN) continue;
+    if (setting === DEFAULT_ISOLATION) continue;
     const [, name, value] = /^([\w.-]+)=(.*)$/s.exec(setting) ?? [];
     if (name !== 'search_path') throw new ProtocolError('0A000', `unsupported connection option "${setting}"`);
     searchPath = value;
