@@ -41,4 +41,4 @@ EXPOSE 3000 3001
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Without the flag V8 drops compiled code after some quiet seconds.
-CMD ["node", "--no-memory-reducer", "dist/main.js"]
+CMD ["node", "--no-memory-reducer", "--no-allocation-site-pretenuring", "--no-parallel-scavenge", "dist/main.js"]

@@ -1,12 +1,16 @@
 import { type ChildProcess, fork, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { atEnd } from './cleanup.js';
 
-/** Of every measured process. It has the flag of `npm start`. */
-const PROBE = ['--no-memory-reducer', '--import', new URL('cpu-probe.mjs', import.meta.url).href];
+const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  scripts: { start: string };
+};
+/** Of every measured process. It has the flags of `npm start`. */
+const PROBE = [...scripts.start.match(/--\S+/g)!, '--import', new URL('cpu-probe.mjs', import.meta.url).href];
 const READY = /(http:\/\/127\.0\.0\.1:\d+)/;
 
 /** Processor time in microseconds, user and system, and resident memory in bytes. */

@@ -14,7 +14,7 @@ test('the image and the unit start Node with the flags of npm start', () => {
 });
 
 test('Node knows these flags', () => {
-  expect(FLAGS).toContain('--no-memory-reducer');
+  expect(FLAGS).toEqual(['--no-memory-reducer', '--no-allocation-site-pretenuring', '--no-parallel-scavenge']);
   expect(spawnSync(process.execPath, [...FLAGS, '--eval', ''], { encoding: 'utf8' })).toMatchObject({
     status: 0,
     stderr: '',
