@@ -40,5 +40,5 @@ EXPOSE 3000 3001
 # Checks `live`, not `ready`, because a restart does not help while the database is away.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# Without the flag V8 drops compiled code after some quiet seconds.
+# docs/internals/performance.md explains the flags.
 CMD ["node", "--no-memory-reducer", "--no-allocation-site-pretenuring", "--no-parallel-scavenge", "dist/main.js"]
