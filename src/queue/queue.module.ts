@@ -1,6 +1,6 @@
 import { BullModule, getQueueToken } from '@nestjs/bullmq';
 import { type FactoryProvider, Global, Inject, type OnApplicationShutdown } from '@nestjs/common';
-import type { Queue } from 'bullmq';
+import { Queue } from 'bullmq';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { telemetryOption } from '../telemetry/tracing.js';
@@ -8,6 +8,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
 import { queueWarnings } from './repeated-warnings.js';
 import { Workers } from './workers.js';
+import { StartUpError } from '../values/start-up-error.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /** Name of the shared @nestjs/bullmq configuration for queues that add jobs. */
@@ -53,11 +54,18 @@ class QueueConnectionsModule implements OnApplicationShutdown {
 export class QueueModule {}
 
 /**
- * A provider that logs the errors of a queue from its first moment. Without a listener, BullMQ prints a lost connection to
- * the console.
+ * A provider that checks a queue, and logs its errors from its first moment. Without a listener, BullMQ prints a lost connection
+ * to the console.
  */
 export const errorLogOf = (name: string): FactoryProvider => ({
   provide: `usher: errors of ${name}`,
-  inject: [getQueueToken(name)],
-  useFactory: (queue: Queue) => void queue.on('error', (error) => queueWarnings.warn(error.message)),
+  inject: [getQueueToken(name), USHER_OPTIONS],
+  useFactory: (queue: Queue, { queue: { kind } }: ResolvedOptions) => {
+    queue.on('error', (error) => queueWarnings.warn(error.message));
+    // Another copy of BullMQ does not know that the queue is in a database, and would wait for a Redis.
+    if (['database', 'postgres'].includes(kind) && !(queue instanceof Queue))
+      throw new StartUpError(
+        '@nestjs/bullmq and Usher load two copies of bullmq; install one, and bundle neither or both of the two packages',
+      );
+  },
 });

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { build } from 'esbuild';
-import { createBackend } from '../support/backend.js';
+import { type Backend, createBackend } from '../support/backend.js';
 import { BUILT, UsherProcess } from '../support/process.js';
 import { optionsOn } from './host-parts.js';
 
@@ -20,6 +20,22 @@ const EXTERNAL = ['@nestjs/*', '@electric-sql/pglite', '@node-rs/argon2', 'pg-na
 
 test('a host starts from a bundle in which all names of classes are short', async () => {
   const backend = await createBackend();
+  expect(await started(backend, [...EXTERNAL, 'bullmq'])).toEqual({ code: 0, stdout: 'closed\n', stderr: '' });
+  await backend.drop();
+});
+
+test('a host whose @nestjs/bullmq has another copy of bullmq does not wait for a Redis', async () => {
+  const backend = await createBackend();
+  const { code, stderr } = await started(backend, EXTERNAL);
+  const isOnRedis = 'QUEUE_URL' in backend.settings;
+  expect([code, stderr]).toEqual(
+    isOnRedis ? [0, ''] : [1, expect.stringContaining('two copies of bullmq; install one')],
+  );
+  await backend.drop();
+});
+
+/** Starts the program in a bundle without the packages `external`, and waits until it has ended. */
+async function started(backend: Backend, external: string[]) {
   const outfile = join(BUILT, `bundled-${process.pid}.cjs`);
   await build({
     stdin: { contents: PROGRAM, resolveDir: BUILT },
@@ -27,11 +43,11 @@ test('a host starts from a bundle in which all names of classes are short', asyn
     bundle: true,
     minify: true,
     platform: 'node',
-    external: EXTERNAL,
+    external,
     logLevel: 'error',
   });
   const host = new UsherProcess(outfile, [], { OPTIONS: JSON.stringify(optionsOn(backend)) });
-  expect(await host.ended).toEqual({ code: 0, stdout: 'closed\n', stderr: '' });
+  const ended = await host.ended;
   rmSync(outfile);
-  await backend.drop();
-});
+  return ended;
+}
