@@ -19,6 +19,10 @@ export class UsherOptionsError extends StartUpError {
  * @throws UsherOptionsError with every fault
  */
 export function resolveOptions(options: UsherOptions): ResolvedOptions {
+  if (options instanceof Promise)
+    throw new UsherOptionsError([
+      'options=[object Promise] is invalid; await it, or return it from useFactory of UsherModule.forRootAsync()',
+    ]);
   const reader = new OptionReader(OPTIONS, {
     isText: false,
     valueOf: (option) =>

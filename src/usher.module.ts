@@ -133,8 +133,11 @@ export class UsherModule {
 
   /** The same with options that are injected or awaited. Faults are thrown when the application starts. */
   static forRootAsync(options: UsherAsyncOptions): DynamicModule {
-    if (!options.useFactory && !options.useClass && !options.useExisting)
-      throw new StartUpError('UsherModule.forRootAsync() needs one of useFactory, useClass and useExisting; pass one');
+    if (typeof (options?.useFactory ?? options?.useClass) !== 'function' && !options?.useExisting)
+      throw new StartUpError(
+        'UsherModule.forRootAsync() needs one of the function useFactory, the class useClass and useExisting; pass one, such as ' +
+          '{ useFactory: () => options }',
+      );
     // Nest would wait for it without end, and say nothing.
     if (options.inject?.includes(USHER_DATA_SOURCE))
       throw new StartUpError('the name "usher" belongs to Usher\'s own DataSource; give the injected one another name');

@@ -6,6 +6,7 @@ import { inTransaction } from '../database/sql.js';
 import { unprocessable } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
+import { requiredId } from '../values/identifier.js';
 import { endOpenAuthorizations } from './authorization.entity.js';
 import { redirectUriFault } from './redirect-uri.js';
 import { Client, ClientApplication, GRANT_TYPES, type GrantType, USUAL_GRANTS } from './client.entity.js';
@@ -33,8 +34,8 @@ export class ClientApplications {
   ) {}
 
   /** Null if the client has no redirect URI. */
-  find(clientId: string): Promise<ClientApplication | null> {
-    return this.dataSource.manager.findOneBy(ClientApplication, { clientId });
+  async find(clientId: string): Promise<ClientApplication | null> {
+    return this.dataSource.manager.findOneBy(ClientApplication, { clientId: requiredId(clientId) });
   }
 
   /** 422 for an invalid redirect URI or an unknown grant. */

@@ -43,7 +43,7 @@ export class ClientsService {
    * Creates a client. The returned secret is stored only encrypted, so show it to the operator now.
    * 422 for an invalid name, 400 for an invalid Notify URL.
    */
-  create(name: string, notifyUrl: string | null, actor?: Actor): Promise<{ client: Client; secret: string }> {
+  create(name: string, notifyUrl: string | null = null, actor?: Actor): Promise<{ client: Client; secret: string }> {
     return this.add(name, notifyUrl, newCredentials(), { actor, detail: { imported: false } });
   }
 
@@ -110,7 +110,7 @@ export class ClientsService {
 
   /** Throws 422 if a client cannot have this name. */
   checkName(name: string): void {
-    if (NAME.test(name)) return;
+    if (typeof name === 'string' && NAME.test(name)) return;
     throw unprocessable(
       `the name is invalid; use 1 to ${MAX_CLIENT_NAME_LENGTH} characters on one line, without characters that change the direction of text`,
     );
@@ -124,7 +124,7 @@ export class ClientsService {
 
   /** Throws 400 if deliveries to this Notify URL would be rejected. */
   checkNotifyUrl(notifyUrl: string): void {
-    const errors = this.notifyUrlErrors(notifyUrl);
+    const errors = this.notifyUrlErrors(typeof notifyUrl === 'string' ? notifyUrl : '');
     if (errors.length > 0) throw invalidFields(errors);
   }
 
@@ -216,7 +216,7 @@ export async function findClient(
   lock?: 'pessimistic_write',
 ): Promise<Client | null> {
   // No id contains a control character, and Postgres refuses NUL.
-  if (CONTROL_CHARACTER.test(id)) return null;
+  if (typeof id !== 'string' || CONTROL_CHARACTER.test(id)) return null;
   const client = await manager.findOne(Client, { where: { id }, lock: lock && { mode: lock } });
   // MySQL ignores trailing spaces when it compares ids.
   return client?.id === id ? client : null;

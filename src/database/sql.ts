@@ -103,7 +103,8 @@ export const findManagersBy = (dataSource: DataSource, current: CurrentManager):
 
 /** The manager that the caller passes, or that of the open transaction in which it runs. */
 export function callersManager(dataSource: DataSource, options: TransactionOptions): EntityManager | undefined {
-  if ('repositories' in options) throw new TypeError('pass the entity manager as { manager }');
+  const unknown = options.manager ? undefined : Object.keys(options).find((name) => name !== 'manager');
+  if (unknown !== undefined) throw new TypeError(`${unknown} is not an option; pass the entity manager as { manager }`);
   const current = currentManagers.get(dataSource)?.();
   return options.manager ?? (current?.queryRunner?.isTransactionActive ? current : undefined);
 }

@@ -16,11 +16,12 @@ import {
   type TransactionOptions,
 } from '../database/sql.js';
 import { idempotencyKeyErrors } from '../http/idempotency-key.js';
-import { validated } from '../http/problem.js';
+import { fieldError, validated } from '../http/problem.js';
 import { inSpan, orderAttributes } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { newId, orderIdOf, orderKey } from '../values/identifier.js';
+import { OWNER_ID, WANTED_OWNER_ID } from '../values/resource-owner.js';
 import { claimIdempotencyKey, latestIn } from './idempotency.js';
 import { MovieOrder } from './movie-order.entity.js';
 import { Completion, NewOrder, type OrderView, viewOf } from './movie-order.js';
@@ -75,16 +76,18 @@ export class OrdersService {
     input: NewOrder,
     { ownerId = null, idempotencyKey, requestId = null, ...transaction }: CreateOptions = {},
   ): Promise<OrderView> {
+    const holder = { clientId: client?.id, ownerId };
+    heldBy(holder);
     const key = idempotencyKey ?? null;
     const request = validated(NewOrder, input, 'body', ({ notifyUrl }) => [
       ...this.clients.notifyUrlErrors(notifyUrl),
       ...(key === null ? [] : idempotencyKeyErrors(key)),
+      ...(ownerId === null || OWNER_ID.test(ownerId) ? [] : [fieldError('body', ['ownerId'], WANTED_OWNER_ID)]),
     ]);
     const joined = callersManager(this.dataSource, transaction);
     // The request's client may be cached for some seconds, so one without a URL is read again.
-    if (request.notifyUrl === undefined && client.notifyUrl === null)
+    if (request.notifyUrl === undefined && (client.notifyUrl ?? null) === null)
       await this.clients.registeredNotifyUrl(client.id, joined);
-    const holder = { clientId: client.id, ownerId };
     const create = (manager: EntityManager | null): Promise<OrderView> =>
       inSpan('order create', (span) => this.insert(manager, { key, requestId, ...holder }, request, span));
     return joined ? joinTransaction(this.dataSource, transaction, create) : retryDeadlocks(() => create(null));
@@ -94,7 +97,7 @@ export class OrdersService {
   async get(client: Client, key: string, ownerId: string | null = null): Promise<OrderView> {
     const order = await this.dataSource.manager.findOneBy(MovieOrder, {
       id: orderIdOf(key) ?? '',
-      ...heldBy({ clientId: client.id, ownerId }),
+      ...heldBy({ clientId: client?.id, ownerId }),
     });
     if (!order) throw unknownOrder(key);
     return viewOf(order);

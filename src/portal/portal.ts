@@ -21,7 +21,7 @@ import { conflict, notFound, unprocessable } from '../http/problem.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { type Actor, actor, fitting } from '../values/actor.js';
-import { newId } from '../values/identifier.js';
+import { newId, requiredId } from '../values/identifier.js';
 
 export const PORTAL_PATH = '/portal';
 export const OPEN_PATH = `${PORTAL_PATH}/open`;
@@ -101,15 +101,17 @@ export class PortalLinks {
   }
 
   /** The newest links of a client. */
-  list(clientId: string): Promise<PortalLink[]> {
-    return this.dataSource.manager.find(PortalLink, { where: { clientId }, order: { id: 'DESC' }, take: MAX_LISTED });
+  async list(clientId: string): Promise<PortalLink[]> {
+    const where = { clientId: requiredId(clientId) };
+    return this.dataSource.manager.find(PortalLink, { where, order: { id: 'DESC' }, take: MAX_LISTED });
   }
 
   /** Nobody can open the link any more, and the session that it began ends. 404 if the client has no such link. */
   async withdraw(clientId: string, id: string, actor: Actor = this.options.actor): Promise<void> {
     await inTransaction(this.dataSource, async (manager) => {
       const withdrawnAt = await databaseNow(manager);
-      const { affected } = await manager.update(PortalLink, { clientId, id, withdrawnAt: IsNull() }, { withdrawnAt });
+      const open = { clientId: requiredId(clientId), id: requiredId(id), withdrawnAt: IsNull() };
+      const { affected } = await manager.update(PortalLink, open, { withdrawnAt });
       if (affected !== 1) throw notFound('there is no such link, or it is withdrawn already');
       await manager.delete(PortalSession, { linkId: id });
       await this.audit.record(

@@ -18,8 +18,15 @@ import { NOTIFY_ORDER_COMPLETION } from '../values/notification.js';
 import { newId } from '../values/identifier.js';
 import type { WebhookView } from '../webhooks/webhook-view.js';
 import { UsherHealth } from '../webhooks/usher-health.js';
-import { notFailed, type Notified, NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
-import { unknownWebhook, type WebhookDetails, type WebhookFilter } from '../webhooks/webhook-queries.js';
+import {
+  checkedBody,
+  notFailed,
+  type Notified,
+  NotifyRequest,
+  ofReference,
+  WebhookService,
+} from '../webhooks/webhook.service.js';
+import { unknownWebhook, type WebhookDetails, WebhookFilter } from '../webhooks/webhook-queries.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /**
@@ -44,6 +51,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   /** Like the real service: a reference that is PENDING or SUCCESS gets no second webhook. */
   async notify(request: NotifyRequest, transaction: TransactionOptions = {}): Promise<Notified> {
     const checked = validated(NotifyRequest, request);
+    checkedBody(checked.data);
     this.requests.push(checked);
     const live = this.liveOf(checked.referenceId);
     const { referenceId, clientId, ownerId = null, notifyUrl = 'https://registered.example/notify' } = checked;
@@ -66,12 +74,13 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   }
 
   /** Newest first. */
-  find(referenceId: string): Promise<WebhookView[]> {
-    return this.list({ referenceId });
+  async find(referenceId: string): Promise<WebhookView[]> {
+    return this.list(ofReference(referenceId));
   }
 
   /** Newest first. */
-  async list({ referenceId, status, limit = 100 }: WebhookFilter = {}): Promise<WebhookView[]> {
+  async list(filter: WebhookFilter = {}): Promise<WebhookView[]> {
+    const { referenceId, status, limit = 100 } = validated(WebhookFilter, filter, 'query');
     const found = this.views.filter(
       (view) =>
         (referenceId === undefined || view.referenceId === referenceId) &&

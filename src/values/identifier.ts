@@ -65,6 +65,12 @@ export const firstIdAt = (environment: Environment, ms: number | null): string |
 /** The form of {@link newId}'s ids. Check it before a query: Postgres rejects NUL and MySQL ignores trailing spaces. */
 export const ID = /^[A-Za-z0-9]{22}$/;
 
+/** Refuses undefined and null: a `DataSource` can leave them out of a `where`, which then also finds the rows of others. */
+export function requiredId(id: string): string {
+  if (typeof id !== 'string') throw new TypeError(`the id is ${String(id)}; pass a string`);
+  return id;
+}
+
 /** The order's public key: standard Base64 of `MovieOrder:<id>` (specification 2.3). */
 export function orderKey(orderId: string): string {
   return Buffer.from(`MovieOrder:${orderId}`).toString('base64');
@@ -72,6 +78,6 @@ export function orderKey(orderId: string): string {
 
 /** The id in an order key, or null if the text is not a key made by {@link orderKey}. */
 export function orderIdOf(key: string): string | null {
-  const id = /^MovieOrder:([A-Za-z0-9]{22})$/.exec(Buffer.from(key, 'base64').toString('latin1'))?.[1];
+  const id = /^MovieOrder:([A-Za-z0-9]{22})$/.exec(Buffer.from(String(key), 'base64').toString('latin1'))?.[1];
   return id !== undefined && orderKey(id) === key ? id : null;
 }

@@ -35,6 +35,7 @@ export interface ResourceOwnerAuthenticator {
 
 /** Each owner id that the application's authenticator gives must match this. */
 export const OWNER_ID = /^[\x21-\x7e]{1,191}$/;
+export const WANTED_OWNER_ID = 'must be 1 to 191 printable ASCII characters without spaces';
 
 const SUBJECT_PREFIX = 'owner:';
 

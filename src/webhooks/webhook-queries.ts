@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { And, type DataSource, type EntityManager, In, LessThan, MoreThanOrEqual, Raw } from 'typeorm';
 import { heldBy, type Holder } from '../auth/bearer/bearer.guard.js';
 import { tableOf } from '../database/data-source.js';
@@ -16,7 +17,7 @@ import {
 } from './webhook-view.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { sentAgain } from './search/webhook-criteria.js';
-import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
+import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt } from './webhook.entity.js';
 
 /** A webhook and its attempts, the first one first. */
 export interface WebhookDetails {
@@ -26,12 +27,13 @@ export interface WebhookDetails {
   plan: DeliveryPlan | null;
 }
 
+export const WebhookFilter = z.strictObject({
+  referenceId: z.string().optional(),
+  status: WebhookView.shape.status.optional(),
+  limit: z.int().min(0).optional(),
+});
 /** Which webhooks a list contains. The default of `limit` is 100. */
-export interface WebhookFilter {
-  referenceId?: string | undefined;
-  status?: WebhookStatus | undefined;
-  limit?: number | undefined;
-}
+export type WebhookFilter = z.infer<typeof WebhookFilter>;
 
 export interface WebhookPart extends WebhookFilter {
   /** Only the webhooks of this client, and of this resource owner unless it is null. */
@@ -170,7 +172,7 @@ export async function rowOf(manager: EntityManager, id: string): Promise<Webhook
   return (await manager.findOneBy(Webhook, { id })) ?? manager.findOneBy(DeliveredReference, { webhookId: id });
 }
 
-export const unknownWebhook = (id: string): Problem => notFound(`there is no webhook ${id.slice(0, 64)}`);
+export const unknownWebhook = (id: string): Problem => notFound(`there is no webhook ${String(id).slice(0, 64)}`);
 
 /**
  * The state of the notifications of a client's orders, by reference. An order without a notification is missing. The second

@@ -5,15 +5,15 @@ import { AuditLog } from '../audit/audit.module.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction, joinTransaction, type TransactionOptions } from '../database/sql.js';
-import { conflict, unprocessable, validated, type Problem } from '../http/problem.js';
+import { conflict, fieldError, invalidFields, unprocessable, validated, type Problem } from '../http/problem.js';
 import { REQUEST_ID } from '../http/exchange.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../values/notification.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
-import { OWNER_ID } from '../values/resource-owner.js';
+import { OWNER_ID, WANTED_OWNER_ID } from '../values/resource-owner.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
 import { resendFailed } from './undelivered/resend-work.js';
-import { findWebhook, listWebhooks, showWebhook, type WebhookDetails, type WebhookFilter } from './webhook-queries.js';
+import { findWebhook, listWebhooks, showWebhook, type WebhookDetails, WebhookFilter } from './webhook-queries.js';
 import { ReferenceId, type WebhookView, webhookView } from './webhook-view.js';
 import { DeliveredReference } from './webhook.entity.js';
 
@@ -24,7 +24,7 @@ export const NotifyRequest = z.strictObject({
   referenceId: ReferenceId,
   clientId: z.string().min(1),
   /** The resource owner whose token may read the notification too. */
-  ownerId: z.string().regex(OWNER_ID, 'must be 1 to 191 printable ASCII characters without spaces').optional(),
+  ownerId: z.string().regex(OWNER_ID, WANTED_OWNER_ID).optional(),
   notifyUrl: z.string().optional(),
   data: z.record(z.string(), z.unknown()),
   /** Shown in the log lines of the delivery. */
@@ -71,9 +71,7 @@ export class WebhookService {
       requestId = null,
       ...key
     } = validated(NotifyRequest, request, 'body', (given) => this.clients.notifyUrlErrors(given.notifyUrl));
-    const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
-    if (Buffer.byteLength(body) > BODY_LIMIT)
-      throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
+    const body = checkedBody(data);
     const eventType = NOTIFY_ORDER_COMPLETION;
     const webhook = { ...key, eventType, ownerId, notifyUrl, body, resendOf: null, requestId };
     const recorded = await joinTransaction(this.dataSource, transaction, (manager) =>
@@ -83,13 +81,13 @@ export class WebhookService {
   }
 
   /** The webhooks of one reference, newest first. */
-  find(referenceId: string): Promise<WebhookView[]> {
-    return this.list({ referenceId });
+  async find(referenceId: string): Promise<WebhookView[]> {
+    return this.list(ofReference(referenceId));
   }
 
-  /** Newest first. */
-  list(filter: WebhookFilter): Promise<WebhookView[]> {
-    return listWebhooks(this.dataSource, filter);
+  /** Newest first. 400 for an invalid or unknown field of `filter`. */
+  async list(filter: WebhookFilter = {}): Promise<WebhookView[]> {
+    return listWebhooks(this.dataSource, validated(WebhookFilter, filter, 'query'));
   }
 
   /** One webhook with its attempts. 404 if there is none with this id. */
@@ -115,6 +113,25 @@ export class WebhookService {
     });
   }
 }
+
+/** 400 for data that has no JSON, 422 for too much of it. */
+export function checkedBody(data: NotifyRequest['data']): string {
+  let body: string;
+  try {
+    body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
+  } catch (error) {
+    const [reason] = String(error).split('\n');
+    const message = `cannot be written as JSON: ${reason}; use neither bigint nor circular references`;
+    throw invalidFields([fieldError('body', ['data'], message)]);
+  }
+  if (Buffer.byteLength(body) > BODY_LIMIT)
+    throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
+  return body;
+}
+
+/** An undefined reference would otherwise list the webhooks of all. */
+export const ofReference = (referenceId: string): WebhookFilter =>
+  validated(WebhookFilter.extend({ referenceId: z.string() }), { referenceId }, 'query');
 
 export const notFailed = ({ id, status }: Pick<WebhookView, 'id' | 'status'>): Problem =>
   conflict(`webhook ${id} is ${status}; only a FAILED webhook can be sent again`);

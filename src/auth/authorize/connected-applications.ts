@@ -6,6 +6,7 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { MAX_IDS } from '../../database/rows.js';
 import { inTransaction } from '../../database/sql.js';
 import type { Actor } from '../../values/actor.js';
+import { requiredId } from '../../values/identifier.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { AccessToken, Grant } from '../tokens/grant.entity.js';
 import { Authorization, Consent } from '../../clients/authorization.entity.js';
@@ -30,7 +31,10 @@ export class ConnectedApplications {
   /** The newest first. */
   async list(ownerId: string): Promise<ConnectedApplication[]> {
     const { manager } = this.dataSource;
-    const consents = await manager.find(Consent, { where: { ownerId }, order: { givenAt: 'DESC' } });
+    const consents = await manager.find(Consent, {
+      where: { ownerId: requiredId(ownerId) },
+      order: { givenAt: 'DESC' },
+    });
     const clients = await manager.findBy(Client, { id: In(consents.map(({ clientId }) => clientId)) });
     const names = new Map(clients.map(({ id, name }) => [id, name]));
     return consents.map(({ clientId, givenAt }) => ({ clientId, name: names.get(clientId) ?? clientId, givenAt }));
@@ -39,7 +43,10 @@ export class ConnectedApplications {
   /** Takes back the owner's consent to one client: its codes and tokens for this owner end. Nothing happens if there is none. */
   async withdraw(ownerId: string, clientId: string, actor?: Actor): Promise<void> {
     const revoked = await inTransaction(this.dataSource, async (manager) => {
-      const { isConnected, grants } = await end(manager, { ownerId, clientId });
+      const { isConnected, grants } = await end(manager, {
+        ownerId: requiredId(ownerId),
+        clientId: requiredId(clientId),
+      });
       const detail = { owner: ownerId, grants: grants.length };
       const subject = `client:${clientId}`;
       if (isConnected) await this.audit.record({ action: 'consent.withdrawn', subject, actor, detail }, manager);
@@ -50,7 +57,7 @@ export class ConnectedApplications {
 
   /** The same for all clients, in the caller's transaction: call it when an account is closed or its password is changed. */
   async withdrawAll(ownerId: string, manager: EntityManager): Promise<void> {
-    this.accessTokens.forgetGrants((await end(manager, { ownerId })).grants);
+    this.accessTokens.forgetGrants((await end(manager, { ownerId: requiredId(ownerId) })).grants);
   }
 }
 

@@ -150,7 +150,9 @@ export const CurrentHolder = parameterFrom((context): Holder => {
  */
 export function heldBy({ clientId, ownerId }: { clientId: string | null; ownerId: string | null }) {
   if (clientId === undefined || ownerId === undefined)
-    throw new TypeError('the client or the resource owner is undefined');
+    throw new TypeError(
+      'the client or the resource owner is undefined; inject @CurrentClient() behind BearerGuard, or ask ClientsService',
+    );
   return { ...(clientId !== null && { clientId }), ...(ownerId !== null && { ownerId }) };
 }
 

@@ -197,7 +197,7 @@ function sameCompletion(order: MovieOrder, { bookingId, transactionId, qrCode }:
 
 export const otherCompletion = (): Problem => conflict('the order is already completed with other values');
 
-export const unknownOrder = (key: string): Problem => notFound(`there is no order ${key.slice(0, 64)}`);
+export const unknownOrder = (key: string): Problem => notFound(`there is no order ${String(key).slice(0, 64)}`);
 
 /** Locks orders until the transaction ends, in the order of their ids. `now` is the database's time. */
 async function lockOrders(

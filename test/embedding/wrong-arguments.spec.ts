@@ -1,0 +1,137 @@
+import 'reflect-metadata';
+import { HttpException, type INestApplicationContext, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import {
+  AuthModule,
+  type Client,
+  ClientApplications,
+  ClientsService,
+  ConnectedApplications,
+  OrdersModule,
+  OrdersService,
+  PortalLinks,
+  PortalModule,
+  USHER_DATA_SOURCE,
+  UsherModule,
+  WebhookModule,
+  WebhookService,
+} from '../../src/index.js';
+import { RecordingWebhooks } from '../../src/testing/index.js';
+import { type Backend, createBackend } from '../support/backend.js';
+import { COMPLETION, NEW_ORDER } from '../support/usher.js';
+import { optionsOn } from './host-parts.js';
+
+let backend: Backend;
+let application: INestApplicationContext;
+let client: Client;
+const [clients, orders, webhooks, applications, connected, links] = [
+  () => application.get(ClientsService, { strict: false }),
+  () => application.get(OrdersService, { strict: false }),
+  () => application.get(WebhookService, { strict: false }),
+  () => application.get(ClientApplications, { strict: false }),
+  () => application.get(ConnectedApplications, { strict: false }),
+  () => application.get(PortalLinks, { strict: false }),
+];
+const cyclic: Record<string, unknown> = {};
+cyclic.self = cyclic;
+const notification = { referenceId: 'R-1', clientId: 'partner', data: {} };
+/** What TypeScript would refuse. */
+const wrong = (value?: unknown) => value as never;
+
+beforeAll(async () => {
+  backend = await createBackend();
+  const usher = UsherModule.forRoot({ ...optionsOn(backend), deliver: false });
+  @Module({ imports: [usher, AuthModule, OrdersModule, WebhookModule, PortalModule] })
+  class HostModule {}
+  application = await NestFactory.createApplicationContext(HostModule, { logger: false, abortOnError: false });
+  // The default of TypeORM 0.3.
+  const { options } = application.get<DataSource>(USHER_DATA_SOURCE, { strict: false });
+  Object.assign(options, { invalidWhereValuesBehavior: { undefined: 'ignore', null: 'ignore' } });
+  ({ client } = await clients().create('Partner', 'https://partner.example/notify'));
+  await webhooks().notify({ ...notification, clientId: client.id });
+});
+afterAll(async () => {
+  await application.close();
+  await backend.drop();
+});
+
+test('forRoot() with a promise of options: the error names forRootAsync()', () => {
+  const options = wrong(Promise.resolve(optionsOn(backend)));
+  expect(() => UsherModule.forRoot(options)).toThrow(
+    '[object Promise] is invalid; await it, or return it from useFactory',
+  );
+});
+
+test.each([undefined, null, {}, { useFactory: 'options' }, { useClass: {} }])(
+  'forRootAsync(%j): the error says what to pass',
+  (given) => {
+    expect(() => UsherModule.forRootAsync(wrong(given))).toThrow('such as { useFactory: () => options }');
+  },
+);
+
+test.each<[string, () => Promise<unknown>, string]>([
+  ['an order without a client', () => orders().create(wrong(), NEW_ORDER), 'behind BearerGuard, or ask ClientsService'],
+  ['the order of no client', () => orders().get(wrong(), 'a key'), 'behind BearerGuard, or ask ClientsService'],
+  ['a misspelt manager', () => webhooks().notify(notification, wrong({ manger: {} })), 'manger is not an option; pass'],
+  ['a misspelt owner', () => orders().create(client, NEW_ORDER, wrong({ owner: 'm' })), 'owner is not an option; pass'],
+  ['the consents of nobody', () => connected().list(wrong()), 'the id is undefined; pass a string'],
+  ['no owner of a consent', () => connected().withdraw(wrong(null), client.id), 'the id is null; pass a string'],
+  ['no client of a consent', () => connected().withdraw('member', wrong()), 'the id is undefined; pass a string'],
+  ['the links of no client', () => links().list(wrong()), 'the id is undefined; pass a string'],
+  ['no client of a link', () => links().withdraw(wrong(), 'a link'), 'the id is undefined; pass a string'],
+  ['no link', () => links().withdraw(client.id, wrong()), 'the id is undefined; pass a string'],
+  ['the application of no client', () => applications().find(wrong()), 'the id is undefined; pass a string'],
+])('%s: a TypeError that says what to pass', async (_, call, message) => {
+  const error: unknown = await call().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(TypeError);
+  expect((error as Error).message).toContain(message);
+});
+
+test.each<[string, number, () => Promise<unknown>, string]>([
+  ['no order', 404, () => orders().complete(wrong(), COMPLETION), 'there is no order undefined'],
+  ['no key', 404, () => orders().get(client, wrong()), 'there is no order undefined'],
+  ['an empty owner', 400, () => orders().create(client, NEW_ORDER, { ownerId: '' }), 'ownerId: must be 1 to 191'],
+  [
+    'an unknown field of an order',
+    400,
+    () => orders().create(client, wrong({ ...NEW_ORDER, id: 'x' })),
+    'id: is not a known field; use one of currencyCode',
+  ],
+  ['a bigint', 400, () => webhooks().notify({ ...notification, data: { id: 1n } }), 'data: cannot be written as JSON'],
+  ['a circle', 400, () => webhooks().notify({ ...notification, data: cyclic }), 'use neither bigint nor circular'],
+  ['a bigint in a test', 400, () => new RecordingWebhooks().notify({ ...notification, data: { id: 1n } }), 'as JSON'],
+  ['no reference', 400, () => webhooks().find(wrong()), 'referenceId: is missing; it must be a string'],
+  ['a misspelt filter', 400, () => webhooks().list(wrong({ reference: 'R' })), 'did you mean referenceId?'],
+  [
+    'a misspelt filter in a test',
+    400,
+    () => new RecordingWebhooks().list(wrong({ state: '' })),
+    'state: is not a known',
+  ],
+  ['an unknown status', 400, () => webhooks().list({ status: wrong('failed') }), 'one of PENDING, SUCCESS, FAILED'],
+  ['a negative limit', 400, () => webhooks().list({ limit: -1 }), 'limit: must be at least 0'],
+  ['no webhook', 404, () => webhooks().show(wrong()), 'there is no webhook undefined'],
+  ['no webhook to resend', 404, () => webhooks().resend(wrong()), 'there is no webhook undefined'],
+  ['no client', 404, () => clients().get(wrong()), 'there is no client undefined'],
+  ['no client to rename', 404, () => clients().rename(wrong(), 'P'), 'there is no client undefined'],
+  ['no name', 422, () => clients().create(wrong(), null), 'the name is invalid; use 1 to 200 characters'],
+  ['a number as a name', 422, () => clients().rename(client.id, wrong(1)), 'the name is invalid; use 1 to 200'],
+  ['no Notify URL', 400, () => clients().setNotifyUrl(client.id, wrong()), 'must be an absolute http or https URL'],
+  ['an object as a Notify URL', 400, () => clients().create('P', wrong({})), 'must be an absolute http or https URL'],
+])('%s: %d, with what to change', async (_, status, call, message) => {
+  const error: unknown = await call().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(HttpException);
+  expect([(error as HttpException).getStatus(), (error as Error).message]).toEqual([
+    status,
+    expect.stringContaining(message),
+  ]);
+});
+
+test('a client that is created without a Notify URL has none, and an order of it needs one', async () => {
+  const created = await clients().create('Without');
+  expect(created.client.notifyUrl).toBeNull();
+  const { notifyUrl: _, ...withoutUrl } = created.client;
+  await expect(orders().create(wrong(withoutUrl), NEW_ORDER)).rejects.toMatchObject({ status: 422 });
+});
