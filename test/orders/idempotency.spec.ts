@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { IdempotencyKey, MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
 import { orderIdOf } from '../../src/values/identifier.js';
@@ -71,6 +71,35 @@ describe('an Idempotency-Key', () => {
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
       expect(new Set(answers.map(({ body }) => body.key)).size).toBe(1);
     }
+  });
+
+  test('that has expired is replaced once, also by a request that is late when it deletes the expired one', async () => {
+    await create(client, 'k');
+    await expire('k');
+    const { manager } = usher.dataSource;
+    const remove = manager.delete.bind(manager);
+    let earlier: Answer | undefined;
+    jest.spyOn(manager, 'delete').mockImplementationOnce(async (...given) => {
+      earlier = await create(client, 'k');
+      return remove(...given);
+    });
+    const late = await create(client, 'k');
+    expect(earlier?.status).toBe(201);
+    expect(late.body).toEqual(earlier?.body);
+  });
+
+  test('that was deleted while a request with it is answered creates one more order', async () => {
+    const first = await create(client, 'l');
+    const { manager } = usher.dataSource;
+    const find = manager.findOne.bind(manager);
+    jest.spyOn(manager, 'findOne').mockImplementationOnce(async (...given) => {
+      await manager.delete(IdempotencyKey, { clientId: client.id, key: 'l' });
+      return find(...given);
+    });
+    const next = await create(client, 'l');
+    expect(next.status).toBe(201);
+    expect(next.body.key).not.toBe(first.body.key);
+    expect((await create(client, 'l')).body).toEqual(next.body);
   });
 
   test('finds an order that another transaction created after this one began', async () => {
