@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool } from 'undici';
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { Authorization } from '../../../src/clients/authorization.entity.js';
+import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
 import { digestToken } from '../../../src/auth/tokens/token.js';
-import { NEW_ORDER, type TestClient, type TestUsher } from '../../support/usher.js';
+import { NEW_ORDER, TestClient, type TestUsher } from '../../support/usher.js';
 import {
   application,
   authorizePath,
@@ -113,6 +114,15 @@ describe('a code', () => {
 
   test.each(['', null])('is exchanged with the redirect_uri %j, which counts as left out', async (redirect_uri) => {
     expect((await exchange(client, await newCode(), { redirect_uri })).status).toBe(200);
+  });
+
+  test('is not exchanged with a replaced secret that this process remembers, and stays usable with the new one', async () => {
+    const replaced = await application(usher);
+    const code = (await browser.decide(authorizePath(replaced))).searchParams.get('code')!;
+    expect((await replaced.token()).status).toBe(200);
+    const { secret } = await usher.running.app.get(SecretRotation, { strict: false }).rotate(replaced.id, 0);
+    expect((await exchange(replaced, code)).body.error).toBe('invalid_client');
+    expect((await exchange(new TestClient(usher, replaced.id, secret), code)).status).toBe(200);
   });
 
   test('of a client that may not use the grant is refused', async () => {
