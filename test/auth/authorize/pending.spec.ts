@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { IsNull } from 'typeorm';
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { Authorization, Consent } from '../../../src/clients/authorization.entity.js';
-import { ASK_LIMIT, MAX_OPEN } from '../../../src/auth/authorize/authorizations.js';
+import { ASK_LIMIT, Authorizations, MAX_OPEN } from '../../../src/auth/authorize/authorizations.js';
 import { ClientApplications } from '../../../src/clients/client-applications.js';
 import { Client, ClientApplication } from '../../../src/clients/client.entity.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
+import { MembersService } from '../../../src/members/members.service.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
 import {
   application,
@@ -123,6 +124,20 @@ test('a form is answered only by the owner to whom it was shown, also in the sam
   expect([await allow(other, form), await allow(one, form)]).toEqual([403, 303]);
 });
 
+test('a form can be answered for ten minutes, and whatever is not "allow" declines', async () => {
+  const { browser, owner } = await signedIn(usher);
+  const authorizations = usher.dataSource.getRepository(Authorization);
+  const form = await openForm(browser, client);
+  await authorizations.decrement({ ownerId: owner.id }, 'expiresAt', 600_000);
+  expect(await allow(browser, form)).toBe(403);
+  await authorizations.increment({ ownerId: owner.id }, 'expiresAt', 600_000);
+  expect(await allow(browser, form)).toBe(303);
+  for (const decision of ['', 'ALLOW', 'yes']) {
+    const { location } = await browser.post('/auth/consent', { form: await openForm(browser, client), decision });
+    expect(new URL(location).searchParams.get('error')).toBe('access_denied');
+  }
+});
+
 test.each<[string, (id: string) => Promise<unknown>]>([
   ['the tokens of the client are revoked', (id) => usher.clients.revokeTokens(id)],
   [
@@ -171,4 +186,17 @@ test.each<[string, (id: string) => Promise<unknown>]>([
   const form = await openForm(browser, of);
   await change(of.id);
   expect(await allow(browser, form)).toBe(403);
+});
+
+test('a trusted application gets no code for an account that is closed while it asks', async () => {
+  const trusted = await application(usher, { isTrusted: true });
+  const { browser, owner } = await signedIn(usher);
+  const authorizations = service(Authorizations);
+  const ask = authorizations.ask.bind(authorizations);
+  jest.spyOn(authorizations, 'ask').mockImplementationOnce(async (...given) => {
+    await service(MembersService).setDisabled(owner.name, true);
+    return ask(...given);
+  });
+  const { location } = await browser.get(authorizePath(trusted));
+  expect(new URL(location).searchParams.get('error')).toBe('access_denied');
 });
