@@ -54,8 +54,13 @@ export class OrderListController {
   @Get('totals')
   @TakesQuery()
   @Header('Content-Type', 'application/json; charset=utf-8')
-  async ofDay(@CurrentHolder() holder: Holder, @Query() query: unknown): Promise<string> {
-    return exactJson(await this.totals.of(holder, query));
+  async ofDay(@CurrentHolder() holder: Holder, @Query() query: unknown): Promise<unknown> {
+    const totals = await this.totals.of(holder, query);
+    const json = exactJson(totals);
+    // An interceptor of an application gets an object, unless a number of JavaScript cannot hold a sum.
+    return totals.currencies.some(({ payableAmount }) => payableAmount > Number.MAX_SAFE_INTEGER)
+      ? json
+      : JSON.parse(json);
   }
 }
 
