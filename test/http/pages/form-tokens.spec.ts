@@ -46,3 +46,25 @@ test('a sealed form is valid for an hour', async () => {
   expect(await statusAt(Date.now() + 3_700_000)).toBe(403);
   expect(await statusAt(Date.now() - 3_500_000)).toBe(303);
 });
+
+test('of two cookies of one name neither counts, because another host of the domain may have set one', async () => {
+  const { name } = await member(usher);
+  const browser = new TestBrowser(usher.running.url);
+  await browser.signIn(name);
+  const own = `usher-session=${browser.cookies.get('usher-session')}`;
+  const other = `usher-session=${'A'.repeat(43)}`;
+  const open = async (cookie: string) => (await browser.get('/auth/connections', { cookie })).status;
+  expect(await Promise.all([own, `${own}; ${other}`, `${other}; ${own}`].map(open))).toEqual([200, 303, 303]);
+});
+
+test('a member is signed out only by a form of the sign-out page, and forms of before are void then', async () => {
+  const { name } = await member(usher);
+  const browser = new TestBrowser(usher.running.url);
+  await browser.signIn(name);
+  const formAt = async (path: string) => fieldsOf((await browser.get(path)).text).form!;
+  const signOut = async (form: string) => (await browser.post('/auth/sign-out', { form })).status;
+  for (const form of ['', 'x'.repeat(43), await formAt('/auth/sign-in')]) expect(await signOut(form)).toBe(403);
+  expect((await browser.get('/auth/connections')).status).toBe(200);
+  const [form, other] = [await formAt('/auth/sign-out'), await formAt('/auth/sign-out')];
+  expect([await signOut(form), await signOut(other)]).toEqual([303, 403]);
+});

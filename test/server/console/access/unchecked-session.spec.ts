@@ -57,3 +57,12 @@ test('while a session cannot be checked, it still shows pages for a minute', asy
     }
   });
 });
+
+test('while sessions cannot be checked, one that was signed out shows no page', async () => {
+  const ended = await OperatorBrowser.of(usher, 'signed-out');
+  expect((await ended.get('/ops/password')).status).toBe(200);
+  const cookies = [...ended.cookies];
+  expect((await ended.post('/ops/sign-out', {}, { page: '/ops/password' })).status).toBe(303);
+  for (const [name, value] of cookies) ended.cookies.set(name, value);
+  await whileSessionsAreLocked(async () => expect((await ended.get('/ops/password')).status).toBe(503));
+});
