@@ -9,4 +9,8 @@ async function createClient([name, notifyUrl]: string[]) {
   console.log(`CLIENT_ID=${client.id}\nCLIENT_SECRET=${secret}`);
   await app.close();
 }
+if (process.argv.length !== 4) {
+  console.error('Usage: npm run client -- NAME NOTIFY_URL');
+  process.exit(1);
+}
 void createClient(process.argv.slice(2));
