@@ -105,8 +105,10 @@ let index;
 search.hidden = false;
 field.addEventListener('input', async () => {
   const { index: address } = search.dataset;
-  index ??= fetch(address).then((answer) => answer.json());
-  const entries = await index;
+  index ??= fetch(address).then((answer) => (answer.ok ? answer.json() : null));
+  // After a failure the next letter loads it again.
+  const entries = await index.catch(() => null);
+  if (!entries) return void (index = null);
   const words = field.value.toLowerCase().split(/\\s+/).filter(Boolean);
   const has = (text) => words.every((word) => text.toLowerCase().includes(word));
   const named = entries.filter(({ title }) => has(title));

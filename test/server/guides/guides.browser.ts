@@ -63,3 +63,18 @@ describe.each([390, 768, 1280])('at %i pixels', (width) => {
     );
   });
 });
+
+test('a search whose index could not be loaded loads it again at the next letter', async () => {
+  const page = await browser.newPage();
+  const answers = [503, 200];
+  await page.route('**/search.json', (route) =>
+    answers.shift() === 503 ? route.fulfill({ status: 503 }) : route.continue(),
+  );
+  await page.goto(`${usher.running.url}/docs/tokens`);
+  await page.getByRole('searchbox').fill('keysdiges');
+  await page.waitForLoadState('networkidle');
+  await page.getByRole('searchbox').fill('keysdigest');
+  await page.getByRole('link', { name: /Prove that nothing is missing/ }).waitFor();
+  expect(answers).toEqual([]);
+  await page.close();
+});
