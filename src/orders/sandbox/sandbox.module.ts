@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BullModule, InjectQueue } from '@nestjs/bullmq';
 import { Body, Inject, Injectable, Logger, type OnApplicationBootstrap, Param, Post, Res } from '@nestjs/common';
-import type { Job, Queue } from 'bullmq';
+import { DelayedError, type Job, type Queue } from 'bullmq';
 import { ClientController, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { type HttpResponse, RequestActor, RequestId } from '../../http/exchange.js';
@@ -68,6 +68,10 @@ export class SandboxOperator {
 
 const valuesOf = ({ completion, twice }: CompletionJob) => ({ completion, twice });
 
+/** A completion that fails, as while the database is away, is tried again for an hour. */
+const RETRY_MS = 2_000;
+const RETRIED_MS = 3_600_000;
+
 /** Runs in workers and completes the orders whose delay has ended. */
 @Injectable()
 export class SandboxOperatorProcessor implements OnApplicationBootstrap {
@@ -84,11 +88,15 @@ export class SandboxOperatorProcessor implements OnApplicationBootstrap {
   }
 
   /** The order may be gone or completed with other values meanwhile; then there is nothing left to do. */
-  async process({ data }: Job<CompletionJob>): Promise<void> {
-    await this.operator.complete(data).catch((error: unknown) => {
-      if (!(error instanceof Problem)) throw error;
-      this.logger.warn(`a delayed completion has no effect: ${error.detail}`);
-    });
+  async process(job: Job<CompletionJob>, token?: string): Promise<void> {
+    try {
+      await this.operator.complete(job.data);
+    } catch (error) {
+      if (error instanceof Problem) return this.logger.warn(`a delayed completion has no effect: ${error.detail}`);
+      if (Date.now() - job.timestamp > RETRIED_MS) throw error;
+      await job.moveToDelayed(Date.now() + RETRY_MS, token);
+      throw new DelayedError();
+    }
   }
 }
 

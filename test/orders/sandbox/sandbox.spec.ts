@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import type { Queue } from 'bullmq';
 import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
+import { OrdersService } from '../../../src/orders/orders.service.js';
 import { SANDBOX_QUEUE } from '../../../src/orders/sandbox/sandbox.module.js';
 import { orderIdOf } from '../../../src/values/identifier.js';
 import { eventually } from '../../support/eventually.js';
@@ -27,6 +28,16 @@ test('the operator completes an order after a delay', async () => {
   expect(order).toMatchObject({ status: 'COMPLETED', ...COMPLETION });
   const waited = Date.parse(String(order.lastUpdatedAt)) - Date.parse(String(order.createdAt));
   expect(waited).toBeGreaterThanOrEqual(300);
+});
+
+test('a delayed completion that fails once is tried again', async () => {
+  const key = await client.order();
+  const orders = usher.running.app.get(OrdersService, { strict: false });
+  const complete = jest.spyOn(orders, 'complete').mockRejectedValueOnce(new Error('the database is away'));
+  await client.complete(key, { ...COMPLETION, delay: '1ms' });
+  await receiver.waitFor(key);
+  expect(complete).toHaveBeenCalledTimes(2);
+  complete.mockRestore();
 });
 
 test('a completed order ignores the delay: equal values get 200, other values get 409', async () => {
