@@ -296,7 +296,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'an account’s token reads an order of another account',
     file: 'src/orders/orders.service.ts',
-    from: '...heldBy({ clientId: client.id, ownerId }),',
+    from: '...heldBy({ clientId: client?.id, ownerId }),',
     to: '...heldBy({ clientId: client.id, ownerId: null }),',
     caughtBy: 'test/auth/authorize/owners.spec.ts',
   },
