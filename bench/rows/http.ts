@@ -124,6 +124,6 @@ export const httpRows: Row[] = [
       const host = await ServerProcess.start(reference('order-host.mjs'), booth.usher.settings);
       return orders(WITH_LISTENER, new Requests(host, effort), booth, headers);
     },
-    checks: (lines) => [cpuCheck(lines, MARIADB, 16, 12), cpuCheck(lines, WITH_LISTENER, 16)],
+    checks: (lines) => [cpuCheck(lines, MARIADB, 14, 12), cpuCheck(lines, WITH_LISTENER, 16)],
   }),
 ];
