@@ -104,7 +104,7 @@ type WholeApplication = ApplicationChange & { redirectUris: string[]; grantTypes
 function checkFit({ grantTypes, redirectUris, isTrusted }: WholeApplication): void {
   if (grantTypes.length === 0) throw unprocessable(`a client needs a grant; use ${GRANT_TYPES.join(', ')}`);
   if (grantTypes.includes('authorization_code') && redirectUris.length === 0)
-    throw unprocessable('authorization_code needs a redirect URI; add one (--redirect-uri)');
+    throw unprocessable('authorization_code needs a redirect URI; add one');
   if (isTrusted && redirectUris.length === 0)
-    throw unprocessable('only a client with a redirect URI can be trusted; add one (--redirect-uri)');
+    throw unprocessable('only a client with a redirect URI can be trusted; add one');
 }

@@ -90,8 +90,8 @@ describe('client', () => {
   });
 
   test.each([
-    [['--trusted'], 'only a client with a redirect URI can be trusted; add one (--redirect-uri)'],
-    [['--grants', 'authorization_code'], 'authorization_code needs a redirect URI; add one (--redirect-uri)'],
+    [['--trusted'], 'only a client with a redirect URI can be trusted; add one'],
+    [['--grants', 'authorization_code'], 'authorization_code needs a redirect URI; add one'],
   ])('create refuses %j before it creates a client', async (options, fault) => {
     expect(await failureOf('client', 'create', '--name', 'Half made', ...options)).toBe(fault);
     const secret = 'an imported secret';
