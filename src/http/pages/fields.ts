@@ -50,9 +50,9 @@ export function inputField(field: Field) {
   const { name, label, value, fault, hint, type, isRequired } = field;
   if (type === 'check')
     return html`<label class="check"
-      ><input type="checkbox" name="${name}" value="yes" ${value && html`checked`} ${isRequired && html`required`} />
-      ${label}</label
-    >`;
+        ><input type="checkbox" name="${name}" value="yes" ${value && html`checked`} ${isRequired && html`required`} />
+        ${label}</label
+      >${fault && html`<span class="field-fault">${fault}</span>`}`;
   return html`<label
     >${label} ${control(field)} ${hint && html`<span class="hint">${hint}</span>`}
     ${fault && html`<span class="field-fault">${fault}</span>`}</label

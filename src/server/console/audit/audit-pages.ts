@@ -11,7 +11,7 @@ import {
   type Texts,
 } from '../../../http/pages/fields.js';
 import { listPage } from '../../../http/pages/list.js';
-import type { Column } from '../../../http/pages/parts.js';
+import { type Column, time } from '../../../http/pages/parts.js';
 import { pagesWith } from '../../../http/pages/site.js';
 import { PORTAL_PATH } from '../../../portal/portal.js';
 import { CachedQueries, SHORT_TIMEOUT_MS } from '../../health/cached-query.js';
@@ -178,6 +178,7 @@ const words = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.to
 const KINDS: Record<string, string> = { client: 'client', resentAs: 'webhook', request: 'request' };
 
 function valueOf(name: string, value: AuditDetail[string], names: ListedEvent['names']) {
+  if (name === 'oldValidUntil') return time(String(value));
   const text = typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);
   return linkOf(KINDS[name] ?? '', text, names) ?? text;
 }

@@ -92,7 +92,7 @@ export function summary(visit: Visit, { client, account, isTrusted, pending, lim
               ({ createdAt, expiresAt, signs, hasLeaked }) =>
                 html`<div>
                   issued ${time(createdAt)}, makes
-                  ${signs}${expiresAt && html` until ${expiresAt}`}${hasLeaked && ', refused for all else'}
+                  ${signs}${expiresAt && html` until ${time(expiresAt)}`}${hasLeaked && ', refused for all else'}
                 </div>`,
             )}`,
       Pending:

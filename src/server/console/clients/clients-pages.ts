@@ -39,11 +39,14 @@ export const clientsPages = pagesWith(
         text?.trim(),
       );
       const application = applicationFields(fields);
+      const hasGrant = application.grantTypes.length > 0;
       const faults = faultsOf({
         name: () => clients.checkName(name),
         notifyUrl: () => notifyUrl && clients.checkNotifyUrl(notifyUrl),
         contact: () => contact && clients.checkContact(contact),
-        redirectUris: () => applications.checkNew(application),
+        redirectUris: () => applications.checkNew(hasGrant ? application : { ...application, grantTypes: undefined }),
+        // The last of the grants, so that the fault is below all of them.
+        'grant.authorization_code': () => hasGrant || applications.checkNew({ grantTypes: [] }),
       });
       if (fields.isSameName !== 'yes' && (await clientsNamed(manager, name).getExists())) faults.name ??= SAME_NAME;
       if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };

@@ -155,14 +155,16 @@ test('a leaked secret is refused at once but signs for a chosen time, and a new 
   expect(Math.abs(Date.parse(until) - Date.now() - 900_000)).toBeLessThan(60_000);
   expect((await client.token()).status).toBe(401);
   const page = await pages.get(path);
-  expect(page).toContain(`until ${until}, refused for all else`);
+  const shown = new RegExp(`until <time datetime="${until}"[^]*?</time\\s*>, refused for all else`);
+  expect(page).toMatch(shown);
   expect(page).toContain('Replace the new secret, which nobody received');
   const secrets = [lost, await post('replace', {})].map(({ text }) => secretOn(text));
   const renewed = secrets.map((secret) => new TestClient(usher, client.id, secret));
   expect([(await renewed[0]!.token()).status, (await renewed[1]!.token()).status]).toEqual([401, 200]);
   expect((await renewed[1]!.refresh(body.refresh_token)).body.error).toBe('invalid_grant');
   expect(await lastAction(client.id)).toMatchObject({ action: 'secret.replaced', actor: 'operator:ops' });
-  expect(await pages.get(path)).toContain(`until ${until}, refused for all else`);
+  expect(await pages.get(path)).toMatch(shown);
+  expect(await pages.get(`/ops/audit?subject=client:${client.id}`)).toContain(`<time datetime="${until}"`);
 });
 
 test('each action that removes access needs a ticked box, and is in the audit', async () => {
