@@ -44,14 +44,14 @@ export class ClientsService {
    * 422 for an invalid name, 400 for an invalid Notify URL.
    */
   create(name: string, notifyUrl: string | null = null, actor?: Actor): Promise<{ client: Client; secret: string }> {
-    return this.add(name, notifyUrl, newCredentials(), { actor, detail: { imported: false } });
+    return this.add(name, notifyUrl, { ...newCredentials(), imported: false, actor });
   }
 
   /** Creates a client with credentials from another system. 422 if they are invalid, 409 if the id exists. */
   async import(name: string, notifyUrl: string | null, credentials: ClientCredentials, actor?: Actor): Promise<Client> {
     const fault = credentialFault(credentials, this.options.environment);
     if (fault !== null) throw unprocessable(fault);
-    return (await this.add(name, notifyUrl, credentials, { actor, detail: { imported: true } })).client;
+    return (await this.add(name, notifyUrl, { ...credentials, imported: true, actor })).client;
   }
 
   /** Changes the name, which only people see. 422 for an invalid name. */
@@ -93,8 +93,7 @@ export class ClientsService {
   /** Sets where notifications without a Notify URL of their own go. 400 if deliveries to it would be rejected. */
   async setNotifyUrl(id: string, notifyUrl: string, actor?: Actor): Promise<Client> {
     this.checkNotifyUrl(notifyUrl);
-    const { host } = new URL(notifyUrl);
-    const audit = { action: 'client.notify-url-set', actor, detail: { host } } as const;
+    const audit = { action: 'client.notify-url-set', actor, detail: { host: new URL(notifyUrl).host } } as const;
     return this.change(id, { notifyUrl }, audit, (client) => client.notifyUrl, 'Notify URL');
   }
 
@@ -148,8 +147,7 @@ export class ClientsService {
   private async add(
     name: string,
     notifyUrl: string | null,
-    { id, secret }: ClientCredentials,
-    audit: Pick<AuditChange, 'actor' | 'detail'>,
+    { id, secret, imported, actor }: ClientCredentials & { imported: boolean; actor: Actor | undefined },
   ): Promise<{ client: Client; secret: string }> {
     this.checkName(name);
     if (notifyUrl !== null) this.checkNotifyUrl(notifyUrl);
@@ -174,7 +172,8 @@ export class ClientsService {
         expiresAt: null,
         rotationKey: null,
       });
-      await this.audit.record({ action: 'client.created', subject: `client:${id}`, ...audit }, manager);
+      const detail = { imported, ...(notifyUrl !== null && { to: notifyUrl }) };
+      await this.audit.record({ action: 'client.created', subject: `client:${id}`, actor, detail }, manager);
       return added;
     }).catch((error: unknown) => {
       throw isDuplicate(error) ? conflict(`client ${id} already exists`) : error;

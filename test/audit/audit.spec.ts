@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { AuditEvent } from '../../src/audit/audit-event.entity.js';
+import { type AuditAction, AuditEvent } from '../../src/audit/audit-event.entity.js';
 import { AuditLog } from '../../src/audit/audit.module.js';
 import { SecretRotation } from '../../src/clients/secrets/secret-rotation.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
@@ -55,7 +55,8 @@ test('each change of a client from the command line has a row with the user and 
 });
 
 test('each change of a client by code has a row; the log leaves out its Notify URL, which may contain a secret', async () => {
-  const { id } = await usher.client();
+  const first = `${receiver.url}/first-secret-path`;
+  const { id } = (await usher.clients.create('Changed', first)).client;
   await usher.clients.setDisabled(id, true);
   await usher.clients.setDisabled(id, false);
   await usher.clients.setNotifyUrl(id, `${receiver.url}/secret-path`);
@@ -71,8 +72,9 @@ test('each change of a client by code has a row; the log leaves out its Notify U
     'secret.rotated',
     'secret.rotation-finished',
   ]);
-  const { detail } = events.find(({ action }) => action === 'client.notify-url-set') ?? {};
-  expect(detail).toMatchObject({ from: null, to: `${receiver.url}/secret-path` });
+  const detailOf = (action: AuditAction) => events.find((event) => event.action === action)?.detail;
+  expect(detailOf('client.created')).toEqual({ imported: false, to: first });
+  expect(detailOf('client.notify-url-set')).toMatchObject({ from: first, to: `${receiver.url}/secret-path` });
   const lines = auditLines(log).filter(({ subject }) => subject === `client:${id}`);
   expect(lines).toContainEqual(expect.objectContaining({ event: 'client.notify-url-set', host: expect.any(String) }));
   expect(JSON.stringify(lines)).not.toContain('secret-path');
