@@ -1,11 +1,13 @@
 import { type BeforeApplicationShutdown, Global, Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { z } from 'zod';
 import { type DataSource, type EntityManager, type FindOptionsWhere, MoreThanOrEqual } from 'typeorm';
 import { AfterCommit, databaseNow } from '../database/sql.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { validated } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { type Actor, fitting, UNKNOWN } from '../values/actor.js';
 import { isOf, newId } from '../values/identifier.js';
-import { type AuditAction, type AuditDetail, AuditEvent } from './audit-event.entity.js';
+import { AUDIT_ACTIONS, type AuditAction, type AuditDetail, AuditEvent } from './audit-event.entity.js';
 import { LogLine } from '../values/log-line.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
@@ -30,15 +32,16 @@ export interface AuditChange {
   detail?: AuditDetail;
 }
 
-/** Which events to list: those that match all fields. */
-export interface AuditFilter {
-  actor?: string | undefined;
-  action?: AuditAction | undefined;
-  subject?: string | undefined;
+const AuditFilter = z.strictObject({
+  actor: z.string().optional(),
+  action: z.enum(AUDIT_ACTIONS).optional(),
+  subject: z.string().optional(),
   /** In milliseconds since 1970. */
-  since?: number | undefined;
-  limit?: number | undefined;
-}
+  since: z.number().optional(),
+  limit: z.int().min(0).optional(),
+});
+/** Which events to list: those that match all fields. `since`: in milliseconds since 1970. The default of `limit` is 100. */
+export type AuditFilter = z.infer<typeof AuditFilter>;
 
 /** Records changes in a table and in the log, with the context "audit". */
 @Injectable()
@@ -81,8 +84,9 @@ export class AuditLog implements OnModuleInit {
     this.logger.log(new LogLine({ event, ...fields }));
   }
 
-  /** Newest first. */
-  list({ since, limit = 100, ...fields }: AuditFilter = {}): Promise<AuditEvent[]> {
+  /** Newest first. 400 for an invalid filter. */
+  async list(filter: AuditFilter = {}): Promise<AuditEvent[]> {
+    const { since, limit = 100, ...fields } = validated(AuditFilter, filter, 'query');
     const given = Object.entries(fields).filter(([, value]) => value !== undefined);
     const where: FindOptionsWhere<AuditEvent> = Object.fromEntries(given);
     if (since !== undefined) where.createdAt = MoreThanOrEqual(since);

@@ -1,9 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { z } from 'zod';
 import { type DataSource, In, Not } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction } from '../database/sql.js';
-import { unprocessable } from '../http/problem.js';
+import { unprocessable, validated } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { requiredId } from '../values/identifier.js';
@@ -22,6 +23,12 @@ export interface ApplicationChange {
   isTrusted?: boolean | undefined;
 }
 
+/** What is not typed so is refused before the values are checked. */
+const CHANGE = z.strictObject({
+  redirectUris: z.array(z.string()).optional(),
+  grantTypes: z.array(z.string()).optional(),
+  isTrusted: z.boolean().optional(),
+});
 const MAX_REDIRECT_URIS = 10;
 
 /** Which grants a client may use, and its redirect URIs for the authorisation-code grant. */
@@ -38,8 +45,10 @@ export class ClientApplications {
     return this.dataSource.manager.findOneBy(ClientApplication, { clientId: requiredId(clientId) });
   }
 
-  /** 422 for an invalid redirect URI or an unknown grant. */
-  private check({ redirectUris = [], grantTypes = [] }: ApplicationChange): void {
+  /** 400 for a field of another type or name, 422 for an invalid redirect URI or an unknown grant. */
+  private check(change: ApplicationChange): void {
+    validated(CHANGE, change ?? null);
+    const { redirectUris = [], grantTypes = [] } = change;
     if (redirectUris.length > MAX_REDIRECT_URIS) throw unprocessable(`use at most ${MAX_REDIRECT_URIS} redirect URIs`);
     for (const uri of redirectUris) {
       const fault = redirectUriFault(uri, this.options.environment === 'sandbox');
@@ -57,8 +66,8 @@ export class ClientApplications {
   }
 
   /**
-   * Ends the open forms and codes that the client could not get any more. 404 for an unknown client, 422 for values that are
-   * invalid or do not go together.
+   * Ends the open forms and codes that the client could not get any more. 404 for an unknown client, 400 or 422 for
+   * values that are invalid or do not go together.
    */
   async configure(clientId: string, change: ApplicationChange, actor?: Actor): Promise<ClientApplication | null> {
     this.check(change);

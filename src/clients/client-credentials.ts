@@ -1,11 +1,10 @@
+import { z } from 'zod';
 import { type Environment, randomAlphanumeric } from '../values/identifier.js';
 import { isSubject } from '../values/resource-owner.js';
 
+export const ClientCredentials = z.object({ id: z.string(), secret: z.string() });
 /** What a client authenticates with (specification 5.1). */
-export interface ClientCredentials {
-  id: string;
-  secret: string;
-}
+export type ClientCredentials = z.infer<typeof ClientCredentials>;
 
 /** In Unicode characters. */
 const MAX_CLIENT_ID_LENGTH = 255;

@@ -12,6 +12,7 @@ import {
   notFound,
   type Problem,
   unprocessable,
+  validated,
 } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { type Actor, SYSTEM } from '../values/actor.js';
@@ -19,7 +20,7 @@ import { emailFault } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError, type NotifyUrlPolicy } from '../values/urls/notify-url.js';
 import { endOpenAuthorizations } from './authorization.entity.js';
-import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
+import { ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
 import { Client, ClientSecret, MAX_CLIENT_NAME_LENGTH, NEXT_GENERATION, USUAL_GRANTS } from './client.entity.js';
 import { addNotice, type NoticeKind, endPortalAccess, withdrawLinks } from './portal.entity.js';
 import { Vault } from './secrets/vault.js';
@@ -47,9 +48,9 @@ export class ClientsService {
     return this.add(name, notifyUrl, { ...newCredentials(), imported: false, actor });
   }
 
-  /** Creates a client with credentials from another system. 422 if they are invalid, 409 if the id exists. */
+  /** Creates a client with credentials from another system. 400 or 422 if they are invalid, 409 if the id exists. */
   async import(name: string, notifyUrl: string | null, credentials: ClientCredentials, actor?: Actor): Promise<Client> {
-    const fault = credentialFault(credentials, this.options.environment);
+    const fault = credentialFault(validated(ClientCredentials, Object(credentials)), this.options.environment);
     if (fault !== null) throw unprocessable(fault);
     return (await this.add(name, notifyUrl, { ...credentials, imported: true, actor })).client;
   }
@@ -117,7 +118,7 @@ export class ClientsService {
 
   /** Throws 422 if this is not an e-mail address. */
   checkContact(contact: string): void {
-    const fault = emailFault(contact);
+    const fault = emailFault(typeof contact === 'string' ? contact : '');
     if (fault !== null) throw unprocessable(`the contact ${fault}`);
   }
 

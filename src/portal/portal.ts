@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { z } from 'zod';
 import {
   type DataSource,
   type EntityManager,
@@ -17,7 +18,7 @@ import { PortalLink, PortalSession } from '../clients/portal.entity.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
-import { conflict, notFound, unprocessable } from '../http/problem.js';
+import { conflict, notFound, unprocessable, validated } from '../http/problem.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { type Actor, actor, fitting } from '../values/actor.js';
@@ -44,6 +45,13 @@ export interface NewPortalLink {
   actor?: Actor | undefined;
 }
 
+const GIVEN = z.strictObject({
+  mayChange: z.boolean().optional(),
+  validMs: z.unknown(),
+  showsSecret: z.boolean().optional(),
+  actor: z.unknown(),
+});
+
 /** A link that was made just now. */
 export interface MadePortalLink {
   id: string;
@@ -64,9 +72,10 @@ export class PortalLinks {
 
   /**
    * 404 for an unknown client, 409 for a disabled one, and for a secret that is older than an hour or that a link has shown;
-   * 422 for an invalid duration.
+   * 400 for an unknown option, 422 for an invalid duration.
    */
   async create(clientId: string, given: NewPortalLink = {}): Promise<MadePortalLink> {
+    validated(GIVEN, given);
     const { mayChange = false, validMs = 7 * DAY_MS, showsSecret = false, actor = this.options.actor } = given;
     if (!(Number.isInteger(validMs) && validMs >= MINUTE_MS && validMs <= MAX_VALID_MS))
       throw unprocessable('a link is valid for 1 minute to 30 days, in whole milliseconds');

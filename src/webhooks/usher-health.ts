@@ -1,9 +1,11 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
+import { z } from 'zod';
 import type { DataSource } from 'typeorm';
 import { Client } from '../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { pendingMigrations } from '../database/migrator.js';
 import { checkWritable, runSql } from '../database/statements/statement.js';
+import { validated } from '../http/problem.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../queue/queue-connections.js';
 import { RepeatedWarnings } from '../queue/repeated-warnings.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
@@ -36,6 +38,10 @@ export interface Due {
   oldestAgeMs: number;
 }
 
+const CHECK = z.strictObject({
+  maxOldestDueMs: z.custom<number>((ms) => typeof ms === 'number' && ms >= 0, 'must be at least 0').default(Infinity),
+});
+
 /** Whether Usher can do its work, for the health checks of an application and of the server. */
 @Injectable()
 export class UsherHealth {
@@ -63,7 +69,8 @@ export class UsherHealth {
    * database accepts no writes or lacks a migration; in a process that delivers also while the queue accepts no jobs, or the
    * oldest due notification has waited longer than `maxOldestDueMs` (default: any time).
    */
-  async check(key: string, { maxOldestDueMs = Infinity } = {}): Promise<Record<string, HealthStatus>> {
+  async check(key: string, options: { maxOldestDueMs?: number } = {}): Promise<Record<string, HealthStatus>> {
+    const { maxOldestDueMs } = validated(CHECK, options);
     const facts = await this.facts();
     const { database, queue, pendingMigrations, oldestDueMs } = facts;
     const isDelivering = queue && (oldestDueMs ?? 0) <= maxOldestDueMs;

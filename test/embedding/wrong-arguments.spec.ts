@@ -4,16 +4,19 @@ import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import {
+  AuditLog,
   AuthModule,
   type Client,
   ClientApplications,
   ClientsService,
   ConnectedApplications,
+  MembersService,
   OrdersModule,
   OrdersService,
   PortalLinks,
   PortalModule,
   USHER_DATA_SOURCE,
+  UsherHealth,
   UsherModule,
   WebhookModule,
   WebhookService,
@@ -26,13 +29,16 @@ import { optionsOn } from './host-parts.js';
 let backend: Backend;
 let application: INestApplicationContext;
 let client: Client;
-const [clients, orders, webhooks, applications, connected, links] = [
+const [clients, orders, webhooks, applications, connected, links, members, audit, health] = [
   () => application.get(ClientsService, { strict: false }),
   () => application.get(OrdersService, { strict: false }),
   () => application.get(WebhookService, { strict: false }),
   () => application.get(ClientApplications, { strict: false }),
   () => application.get(ConnectedApplications, { strict: false }),
   () => application.get(PortalLinks, { strict: false }),
+  () => application.get(MembersService, { strict: false }),
+  () => application.get(AuditLog, { strict: false }),
+  () => application.get(UsherHealth, { strict: false }),
 ];
 const cyclic: Record<string, unknown> = {};
 cyclic.self = cyclic;
@@ -119,6 +125,36 @@ test.each<[string, number, () => Promise<unknown>, string]>([
   ['no name', 422, () => clients().create(wrong(), null), 'the name is invalid; use 1 to 200 characters'],
   ['a number as a name', 422, () => clients().rename(client.id, wrong(1)), 'the name is invalid; use 1 to 200'],
   ['no Notify URL', 400, () => clients().setNotifyUrl(client.id, wrong()), 'must be an absolute http or https URL'],
+  [
+    'no credentials',
+    400,
+    () => clients().import('P', null, wrong()),
+    'id: is missing; it must be a string; secret: is',
+  ],
+  ['a number as an id', 400, () => clients().import('P', null, wrong({ id: 5, secret: 's' })), 'id: must be a string'],
+  ['no contact', 422, () => clients().setContact(client.id, wrong()), 'the contact is not an e-mail address; use'],
+  ['no name of a member', 422, () => members().create(wrong(), wrong()), 'the name must be 1 to'],
+  ['no password', 422, () => members().create('anna', wrong()), 'the password must have 10 to'],
+  ['no member', 404, () => members().get(wrong()), 'there is no member undefined'],
+  ['no application', 400, () => applications().configure(client.id, wrong()), 'the body must be a JSON object'],
+  [
+    'a text as redirect URIs',
+    400,
+    () => applications().configure(client.id, wrong({ redirectUris: 'https://app.example/callback' })),
+    'redirectUris: must be a list',
+  ],
+  [
+    'a misspelt field of an application',
+    400,
+    () => applications().configure(client.id, wrong({ trusted: true })),
+    'trusted: is not a known field; did you mean isTrusted?',
+  ],
+  ['a negative limit of the audit', 400, () => audit().list({ limit: -1 }), 'limit: must be at least 0'],
+  ['a text as a limit', 400, () => audit().list({ limit: wrong('x') }), 'limit: must be a number'],
+  ['a text as a time', 400, () => audit().list({ since: wrong('yesterday') }), 'since: must be a number'],
+  ['a misspelt option', 400, () => links().create(client.id, wrong({ maychange: true })), 'did you mean mayChange?'],
+  ['a misspelt check', 400, () => health().check('u', wrong({ maxOldestDue: 1 })), 'did you mean maxOldestDueMs?'],
+  ['a text as an age', 400, () => health().check('u', { maxOldestDueMs: wrong('1m') }), 'must be at least 0'],
   ['an object as a Notify URL', 400, () => clients().create('P', wrong({})), 'must be an absolute http or https URL'],
 ])('%s: %d, with what to change', async (_, status, call, message) => {
   const error: unknown = await call().catch((thrown: unknown) => thrown);

@@ -125,11 +125,11 @@ export abstract class Accounts<T extends Account> {
   }
 
   protected unknown(name: string): Problem {
-    return notFound(`there is no ${this.kind} ${name.slice(0, 200)}`);
+    return notFound(`there is no ${this.kind} ${String(name).slice(0, 200)}`);
   }
 
   /** Printable ASCII only, so that no two names look alike, and no database treats two names as equal. */
   private isName(name: string): boolean {
-    return name.length <= this.maxNameLength && /^[\x21-\x7e]+$/.test(name);
+    return typeof name === 'string' && name.length <= this.maxNameLength && /^[\x21-\x7e]+$/.test(name);
   }
 }

@@ -50,7 +50,7 @@ export class Passwords {
 
   /** 422 if it is too short or too long. */
   async hash(password: string): Promise<string> {
-    const length = [...password].length;
+    const { length } = typeof password === 'string' ? [...password] : '';
     if (length < MIN_PASSWORD_LENGTH || length > MAX_PASSWORD_LENGTH)
       throw unprocessable(`the password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`);
     return this.inTurn(this.known, '', async () => (await argon2()).hash(password, ARGON2ID));
