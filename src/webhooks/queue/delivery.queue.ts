@@ -27,6 +27,9 @@ const MAX_ADDED_AT_ONCE = 64;
 /** While the queue does not answer, further webhooks wait for the retry run, so that they do not fill the memory. */
 const MAX_WAITING = 10_000;
 
+/** With more waiting jobs, a search for each overdue one would keep Redis busy for too long. */
+const MAX_SEARCHED = 1_000;
+
 /** What was done with the job of an overdue row. */
 export type RestartResult = 'missing' | 'not-needed' | 'restarted';
 
@@ -40,13 +43,15 @@ export class DeliveryQueue implements OnApplicationShutdown {
 
   private readonly jobOptions: BulkJobOptions;
   private readonly maxDelayMs: number;
+  private readonly isOnRedis: boolean;
 
   constructor(
     @InjectQueue(WEBHOOK_QUEUE) private readonly queue: Queue<DeliveryJob>,
     @Inject(USHER_OPTIONS) { queue: { kind }, retry }: ResolvedOptions,
   ) {
+    this.isOnRedis = kind === 'redis';
     // On Postgres jobs are kept by age, because a limit by count makes BullMQ's Postgres backend half as fast.
-    const keep = kind === 'redis' ? { count: 1_000 } : { age: 3_600 };
+    const keep = this.isOnRedis ? { count: 1_000 } : { age: 3_600 };
     const backoff = { type: 'custom' };
     this.jobOptions = { attempts: retry.maxAttempts, backoff, removeOnComplete: keep, removeOnFail: keep };
     this.maxDelayMs = maxDelayMs(retry);
@@ -101,11 +106,22 @@ export class DeliveryQueue implements OnApplicationShutdown {
     await fewAtATime(webhookIds, (id) => this.queue.remove(id));
   }
 
-  /** Restarts a finished job of an overdue webhook, with all its attempts. A job that runs or waits is left alone. */
-  async restart(webhookId: string): Promise<RestartResult> {
+  /** Restarts finished jobs of overdue webhooks, with all their attempts. A job that runs or waits is left alone. */
+  async restart(webhookIds: string[]): Promise<RestartResult[]> {
+    const isSearchable = this.isOnRedis && (await this.queue.getWaitingCount()) <= MAX_SEARCHED;
+    return fewAtATime(webhookIds, (id) => this.restartOne(id, isSearchable));
+  }
+
+  private async restartOne(webhookId: string, isSearchable: boolean): Promise<RestartResult> {
     const job = await this.queue.getJob(webhookId);
     if (!job) return 'missing';
-    // getState is only called for finished jobs: for a waiting job, Redis would have to search the whole list.
+    // For a waiting job, Redis has to search the whole list.
+    const state = job.finishedOn || isSearchable ? await job.getState() : null;
+    // No worker finds it: Redis has lost its list, as when an operator deletes keys one by one.
+    if (state === 'unknown') {
+      await this.queue.remove(webhookId);
+      return 'missing';
+    }
     if (!job.finishedOn) {
       // Longer than Usher ever delays a job: the delay was set on the dashboard, or by a worker whose clock was ahead.
       const dueAt = (job.processedOn ?? job.timestamp) + job.delay;
@@ -116,7 +132,6 @@ export class DeliveryQueue implements OnApplicationShutdown {
         () => 'not-needed',
       );
     }
-    const state = await job.getState();
     if (state !== 'completed' && state !== 'failed') return 'not-needed';
     // Of several concurrent calls one succeeds; for the others the job is already restarted.
     await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true }).catch(() => undefined);
@@ -131,7 +146,7 @@ function maxDelayMs(retry: RetryPolicy): number {
 }
 
 /** Works on a few items at a time. Returns the results in their order. */
-export async function fewAtATime<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
+async function fewAtATime<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let from = 0; from < items.length; from += FEW)
     results.push(...(await Promise.all(items.slice(from, from + FEW).map(work))));

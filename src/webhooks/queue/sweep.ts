@@ -6,7 +6,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { failExhausted } from '../deliver/claim.store.js';
 import { DeliveryEvents } from '../deliver/delivery-events.js';
 import { DeliveryPause, HELD_FROM, heldAt, Webhook } from '../webhook.entity.js';
-import { type Deliverable, DeliveryQueue, fewAtATime } from './delivery.queue.js';
+import { type Deliverable, DeliveryQueue } from './delivery.queue.js';
 
 const PAGE = 500;
 /** A row is overdue when its next attempt is this late. */
@@ -97,7 +97,7 @@ export class Sweep {
       failExhausted(manager, ids, this.options.retry.maxAttempts, now),
     );
     if (failed.length > 0) this.events.lastAttemptsCutOff(failed);
-    const states = await fewAtATime(ids, (id) => this.queue.restart(id));
+    const states = await this.queue.restart(ids);
     const missing = rows.filter((_, index) => states[index] === 'missing');
     await this.queue.add(missing.map((row) => ({ webhook: row, delayMs: (row.nextAttemptAt ?? now) - now })));
     return missing.length + states.filter((state) => state === 'restarted').length;
