@@ -23,7 +23,7 @@ export interface ApplicationChange {
   isTrusted?: boolean | undefined;
 }
 
-/** What is not typed so is refused before the values are checked. */
+/** The names and types of {@link ApplicationChange}, for callers in JavaScript. */
 const CHANGE = z.strictObject({
   redirectUris: z.array(z.string()).optional(),
   grantTypes: z.array(z.string()).optional(),
