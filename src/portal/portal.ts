@@ -47,9 +47,9 @@ export interface NewPortalLink {
 
 const GIVEN = z.strictObject({
   mayChange: z.boolean().optional(),
-  validMs: z.unknown(),
+  validMs: z.unknown().optional(),
   showsSecret: z.boolean().optional(),
-  actor: z.unknown(),
+  actor: z.unknown().optional(),
 });
 
 /** A link that was made just now. */

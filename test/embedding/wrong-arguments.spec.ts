@@ -152,6 +152,7 @@ test.each<[string, number, () => Promise<unknown>, string]>([
   ['a negative limit of the audit', 400, () => audit().list({ limit: -1 }), 'limit: must be at least 0'],
   ['a text as a limit', 400, () => audit().list({ limit: wrong('x') }), 'limit: must be a number'],
   ['a text as a time', 400, () => audit().list({ since: wrong('yesterday') }), 'since: must be a number'],
+  ['no duration', 422, () => links().create(client.id, { validMs: 0 }), 'a link is valid for 1 minute'],
   ['a misspelt option', 400, () => links().create(client.id, wrong({ maychange: true })), 'did you mean mayChange?'],
   ['a misspelt check', 400, () => health().check('u', wrong({ maxOldestDue: 1 })), 'did you mean maxOldestDueMs?'],
   ['a text as an age', 400, () => health().check('u', { maxOldestDueMs: wrong('1m') }), 'must be at least 0'],
