@@ -19,8 +19,8 @@ const BACKENDS = ['MariaDB + Redis', 'Postgres + Redis', 'Postgres'] as const;
 const RATE = 100;
 const COUNTED = 50;
 const [P50, P99, MB] = ['p50 ms', 'p99 ms', 'MB, api and worker'];
-/** Each contender has sent so many before its memory is compared. */
-const REMEMBERED = 20_000;
+/** How many notifications a contender has sent when its memory is compared. */
+const MEMORY_AFTER = 20_000;
 
 /** Its limits: the ratios of Usher to the reference. */
 const TARGETS = [
@@ -71,7 +71,7 @@ async function onBackend(backend: BackendName, effort: Effort): Promise<Line[]> 
   });
   const subjects: Subject[] = [{ ...subject('reference', ledger), isReference: true }, subject('Usher', orders)];
   const lines = await inTurn(subjects, effort.rounds, 0);
-  const count = effort.isQuick ? most : REMEMBERED - most - effort.rounds * RATE * seconds;
+  const count = effort.isQuick ? most : MEMORY_AFTER - most - effort.rounds * RATE * seconds;
   for (const [index, contender] of [ledger, orders].entries())
     lines[index]!.figures[MB] = (await offered(contender, receiver, { count, rate: 5 * RATE }))[MB]!;
   // In a round of its own, because the counting proxy takes time.
