@@ -77,6 +77,7 @@ export class OrdersService {
     { ownerId = null, idempotencyKey, requestId = null, ...transaction }: CreateOptions = {},
   ): Promise<OrderView> {
     const holder = { clientId: client?.id, ownerId };
+    // Refuses an undefined client or owner.
     heldBy(holder);
     const key = idempotencyKey ?? null;
     const request = validated(NewOrder, input, 'body', ({ notifyUrl }) => [

@@ -57,7 +57,7 @@ export class QueueModule {}
  * A provider that checks a queue, and logs its errors from its first moment. Without a listener, BullMQ prints a lost connection
  * to the console.
  */
-export const errorLogOf = (name: string): FactoryProvider => ({
+export const watchedQueue = (name: string): FactoryProvider => ({
   provide: `usher: errors of ${name}`,
   inject: [getQueueToken(name), USHER_OPTIONS],
   useFactory: (queue: Queue, { queue: { kind } }: ResolvedOptions) => {

@@ -12,7 +12,7 @@ import { dataSourceOf, dialectOf, tableOf, USHER_DATA_SOURCE } from '../database
 import { runSql } from '../database/statements/statement.js';
 import { withoutLimit } from '../database/sessions.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
-import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
+import { watchedQueue, PRODUCER } from '../queue/queue.module.js';
 import { type RunJob, RunQueue } from '../queue/run-queue.js';
 import { Workers } from '../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
@@ -161,7 +161,7 @@ export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationS
 
 @UsherNamedModule({
   imports: [BullModule.registerQueue({ name: PURGE_QUEUE, configKey: PRODUCER })],
-  providers: [Purge, PurgeSchedule, errorLogOf(PURGE_QUEUE)],
+  providers: [Purge, PurgeSchedule, watchedQueue(PURGE_QUEUE)],
   exports: [Purge, BullModule],
 })
 export class PurgeModule {}

@@ -2,7 +2,7 @@ import { BullModule } from '@nestjs/bullmq';
 import { type OnApplicationShutdown } from '@nestjs/common';
 import { EventsModule } from '../events/events.js';
 import { PortalModule } from '../portal/portal.js';
-import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
+import { watchedQueue, PRODUCER } from '../queue/queue.module.js';
 import { traceHeaders } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { ContactMessenger } from '../values/contact-messenger.js';
@@ -95,8 +95,8 @@ async function createMessenger({
     ContactMessages,
     Sweep,
     RetryRun,
-    errorLogOf(WEBHOOK_QUEUE),
-    errorLogOf(RETRY_RUN_QUEUE),
+    watchedQueue(WEBHOOK_QUEUE),
+    watchedQueue(RETRY_RUN_QUEUE),
   ],
   exports: [
     WebhookService,

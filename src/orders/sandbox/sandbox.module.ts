@@ -6,7 +6,7 @@ import { ClientController, CurrentClient, CurrentResourceOwner } from '../../aut
 import type { Client } from '../../clients/client.entity.js';
 import { type HttpResponse, RequestActor, RequestId } from '../../http/exchange.js';
 import { conflict, notFound, Problem, unavailable, validated } from '../../http/problem.js';
-import { errorLogOf, PRODUCER } from '../../queue/queue.module.js';
+import { watchedQueue, PRODUCER } from '../../queue/queue.module.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
@@ -141,7 +141,7 @@ export class SandboxOrdersController {
 /** The sandbox's cinema operator. */
 @UsherNamedModule({
   imports: [OrdersModule, BullModule.registerQueue({ name: SANDBOX_QUEUE, configKey: PRODUCER })],
-  providers: [SandboxOperator, errorLogOf(SANDBOX_QUEUE)],
+  providers: [SandboxOperator, watchedQueue(SANDBOX_QUEUE)],
   exports: [SandboxOperator],
 })
 class SandboxOperatorModule {}
