@@ -30,8 +30,8 @@ let dataSource: DataSource;
 let client: TestClient;
 
 beforeAll(async () => {
-  // No worker, because a worker would also purge at a full hour.
-  usher = await TestUsher.start({ USHER_ROLE: 'api' });
+  // No worker, because a worker would also purge at a full hour. No limit, because a purge can take long on a busy machine.
+  usher = await TestUsher.start({ USHER_ROLE: 'api', TOKEN_RATE_LIMIT: 'off' });
   dataSource = usher.running.app.get<DataSource>(getDataSourceToken('usher'));
   client = await usher.client();
 });
