@@ -1,55 +1,43 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { type Job, UnrecoverableError, Worker } from 'bullmq';
-import { Workers } from '../../src/queue/workers.js';
+import { UnrecoverableError } from 'bullmq';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
-import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';
+import { ManualWorker, TOKEN } from '../support/manual-worker.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 
-const TOKEN = 'manual';
 const HOUR_MS = 3_600_000;
 
 let usher: TestUsher;
 let receiver: TestReceiver;
 let client: TestClient;
-let worker: Worker;
-/** A BullMQ worker without a processor: the test takes jobs from it. */
-let manualWorker: Worker;
+let worker: ManualWorker;
 
 beforeAll(async () => {
   usher = await TestUsher.start();
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
-  const { all } = usher.running.app.get(Workers, { strict: false });
-  worker = all.find((one) => one.worker.name === WEBHOOK_QUEUE)!.worker;
-  manualWorker = new Worker(worker.name, null, { ...worker.opts, autorun: false });
+  worker = ManualWorker.of(usher);
 });
 afterEach(async () => {
   receiver.behaviour = answer(200);
-  await worker.resume();
+  await worker.running.resume();
 });
 afterAll(async () => {
-  await manualWorker.close();
+  await worker.close();
   await usher.stop();
   receiver.close();
 });
 
 /** A completed order whose job is still waiting. */
 async function waitingOrder() {
-  await worker.pause();
+  await worker.running.pause();
   const key = await client.completedOrder();
   const { id } = await usher.webhook(key, 'PENDING');
   await eventually('the job is waiting', () => usher.queue.getJob(id));
   return { key, id };
 }
-
-const takeJob = (id: string): Promise<Job> =>
-  eventually(`job ${id} can be taken`, async () => {
-    const job = await manualWorker.getNextJob(TOKEN, { block: false });
-    return job?.id === id ? job : null;
-  });
 
 const updateWebhook = (id: string, to: Partial<Webhook>) => usher.dataSource.manager.update(Webhook, { id }, to);
 
@@ -57,21 +45,21 @@ describe('a PENDING webhook is delivered by a retry run', () => {
   test('when its job was lost', async () => {
     const { key, id } = await waitingOrder();
     await usher.removeJob(id);
-    await worker.resume();
+    await worker.running.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 
   test('when BullMQ failed its job permanently', async () => {
     const { key, id } = await waitingOrder();
-    await (await takeJob(id)).moveToFailed(new UnrecoverableError('failed permanently'), TOKEN, false);
-    await worker.resume();
+    await (await worker.take(id)).moveToFailed(new UnrecoverableError('failed permanently'), TOKEN, false);
+    await worker.running.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 
   test('when BullMQ has marked its job as completed', async () => {
     const { key, id } = await waitingOrder();
-    await (await takeJob(id)).moveToCompleted(null, TOKEN, false);
-    await worker.resume();
+    await (await worker.take(id)).moveToCompleted(null, TOKEN, false);
+    await worker.running.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 
@@ -79,10 +67,10 @@ describe('a PENDING webhook is delivered by a retry run', () => {
     receiver.behaviour = (response, arrival, nth) => answer(nth === 1 ? 500 : 200)(response, arrival, nth);
     const key = await client.completedOrder();
     await usher.attemptEnded(key, 1);
-    await worker.pause();
+    await worker.running.pause();
     const { id } = await usher.webhook(key, 'PENDING');
-    await (await takeJob(id)).moveToCompleted(null, TOKEN, false);
-    await worker.resume();
+    await (await worker.take(id)).moveToCompleted(null, TOKEN, false);
+    await worker.running.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(2);
   });
 
@@ -91,28 +79,28 @@ describe('a PENDING webhook is delivered by a retry run', () => {
     const { now } = Date;
     const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 2 * HOUR_MS);
     try {
-      await (await takeJob(id)).moveToDelayed(Date.now() + 1, TOKEN);
+      await (await worker.take(id)).moveToDelayed(Date.now() + 1, TOKEN);
     } finally {
       clock.mockRestore();
     }
-    await worker.resume();
+    await worker.running.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 
   test('when its job was delayed on the dashboard for longer than Usher does', async () => {
     const { key, id } = await waitingOrder();
-    await (await takeJob(id)).moveToDelayed(Date.now() + 2 * HOUR_MS, TOKEN);
-    await worker.resume();
+    await (await worker.take(id)).moveToDelayed(Date.now() + 2 * HOUR_MS, TOKEN);
+    await worker.running.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 
   test('when internal errors have used up the retries of its job', async () => {
     const { key, id } = await waitingOrder();
-    const job = await takeJob(id);
+    const job = await worker.take(id);
     Object.assign(job, { attemptsMade: 4 });
     await job.moveToFailed(new Error('not the receiver'), TOKEN, false);
     expect(await usher.queue.getJobState(id)).toBe('failed');
-    await worker.resume();
+    await worker.running.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 });
@@ -121,7 +109,7 @@ describe('a fifth attempt that was cut off', () => {
   test('ends FAILED when its job runs again', async () => {
     const { key, id } = await waitingOrder();
     await updateWebhook(id, { attempts: 5, nextAttemptAt: 1 });
-    await worker.resume();
+    await worker.running.resume();
     expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attemptCount: 5, nextAttemptAt: null });
     expect(receiver.of(key)).toHaveLength(0);
   });
@@ -130,7 +118,7 @@ describe('a fifth attempt that was cut off', () => {
     const { key, id } = await waitingOrder();
     await usher.removeJob(id);
     await updateWebhook(id, { attempts: 5, nextAttemptAt: 1 });
-    await worker.resume();
+    await worker.running.resume();
     expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attemptCount: 5, nextAttemptAt: null });
     expect(receiver.of(key)).toHaveLength(0);
   });
