@@ -178,6 +178,18 @@ export const DELIVERY_MUTATIONS = [
     to: '',
   },
   {
+    name: 'a job that Redis has lost from its list is left alone',
+    file: 'src/webhooks/queue/delivery.queue.ts',
+    from: "if (state === 'unknown') {",
+    to: 'if (!state && !job) {',
+  },
+  {
+    name: 'a restarted job has none of its attempts left',
+    file: 'src/webhooks/queue/delivery.queue.ts',
+    from: 'resetAttemptsMade: true, resetAttemptsStarted: true',
+    to: 'resetAttemptsMade: false, resetAttemptsStarted: false',
+  },
+  {
     name: 'what a resumed pause holds is not released',
     file: 'src/webhooks/queue/sweep.ts',
     from: 'resumedAt: Not(IsNull())',

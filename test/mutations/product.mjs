@@ -575,6 +575,36 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/retention/client-erasure.spec.ts',
   },
 
+  // The queue.
+  {
+    name: 'no retry run starts after the clock was set back',
+    file: 'src/queue/run-queue.ts',
+    from: 'Math.max(startsAt / this.everyMs, this.next.run + 1)',
+    to: 'startsAt / this.everyMs',
+    caughtBy: 'test/queue/clock-set-back.spec.ts',
+  },
+  {
+    name: 'a job that was delayed on the dashboard is left alone',
+    file: 'src/webhooks/queue/delivery.queue.ts',
+    from: 'if (dueAt - Date.now() <= this.maxDelayMs)',
+    to: 'if (dueAt)',
+    caughtBy: 'test/queue/lost-jobs.spec.ts',
+  },
+  {
+    name: 'a completed job counts as a working one',
+    file: 'src/webhooks/queue/delivery.queue.ts',
+    from: "state !== 'completed' && state !== 'failed'",
+    to: "state !== 'failed'",
+    caughtBy: 'test/queue/lost-jobs.spec.ts',
+  },
+  {
+    name: 'after the queue has lost its data, webhooks that are due later get no job',
+    file: 'src/webhooks/queue/retry-run.ts',
+    from: "previous ? 'overdue' : 'all'",
+    to: "'overdue'",
+    caughtBy: 'test/queue/lost-jobs.spec.ts',
+  },
+
   // The server.
   {
     name: 'ended webhooks are kept for a day by default',

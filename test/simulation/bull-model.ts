@@ -4,8 +4,11 @@ import type { VirtualTime } from './virtual-time.js';
 
 /** The lock duration of a worker: three HTTP timeouts. */
 const LOCK_MS = 90_000;
+/** The error of every call while the queue is down. */
+export const QUEUE_DOWN = 'the queue is down';
 
-type State = 'waiting' | 'delayed' | 'active' | 'completed' | 'failed';
+export const STATES = ['waiting', 'delayed', 'active', 'completed', 'failed'] as const;
+type State = (typeof STATES)[number];
 
 interface AddedJob {
   data: DeliveryJob;
@@ -20,6 +23,11 @@ export interface Owner {
 /** A job, as far as the processor and the retry run use it. */
 export class ModelJob {
   state: State = 'waiting';
+  /** Its list or set was lost: no worker finds it, and nothing moves it any more. */
+  isLost = false;
+  delay = 0;
+  /** On the clock of the worker that took it last. */
+  processedOn: number | undefined;
   attemptsMade = 0;
   priority = 0;
   /** On the clock of the worker that delayed it. */
@@ -35,21 +43,28 @@ export class ModelJob {
     readonly id: string,
     readonly data: DeliveryJob,
     readonly attempts: number,
+    readonly timestamp: number,
   ) {}
 
   get finishedOn(): number | undefined {
     return this.state === 'completed' || this.state === 'failed' ? 1 : undefined;
   }
 
-  getState(): Promise<State> {
-    return Promise.resolve(this.state);
+  getState(): Promise<State | 'unknown'> {
+    return Promise.resolve(this.isLost ? 'unknown' : this.state);
   }
 
-  moveToDelayed(timestamp: number): Promise<void> {
-    this.queue.checkUp();
+  async moveToDelayed(timestamp: number): Promise<void> {
+    this.checkMovable(this.state);
     this.state = 'delayed';
+    this.delay = timestamp - this.queue.now;
     this.runAt = timestamp + (this.owner?.skewMs ?? 0);
-    return Promise.resolve();
+  }
+
+  async promote(): Promise<void> {
+    this.checkMovable('delayed');
+    this.state = 'waiting';
+    this.delay = 0;
   }
 
   changePriority({ priority }: { priority: number }): Promise<void> {
@@ -62,12 +77,15 @@ export class ModelJob {
     return Promise.resolve(1);
   }
 
-  retry(state: State, { resetAttemptsMade }: { resetAttemptsMade: boolean }): Promise<void> {
-    this.queue.checkUp();
-    if (this.state !== state) throw new Error(`job is ${this.state}`);
+  async retry(state: State, { resetAttemptsMade }: { resetAttemptsMade: boolean }): Promise<void> {
+    this.checkMovable(state);
     this.state = 'waiting';
     if (resetAttemptsMade) this.attemptsMade = 0;
-    return Promise.resolve();
+  }
+
+  private checkMovable(from: State): void {
+    this.queue.checkUp();
+    if (this.isLost || this.state !== from) throw new Error(`job is ${this.isLost ? 'lost' : this.state}`);
   }
 }
 
@@ -82,12 +100,16 @@ export class BullModel {
 
   constructor(private readonly time: VirtualTime) {}
 
+  get now(): number {
+    return this.time.now;
+  }
+
   on(): this {
     return this;
   }
 
   checkUp(): void {
-    if (this.isDown) throw new Error('the queue is down');
+    if (this.isDown) throw new Error(QUEUE_DOWN);
   }
 
   setDown(isDown: boolean): void {
@@ -100,12 +122,17 @@ export class BullModel {
     this.runs.clear();
   }
 
+  /** Models the loss of one list or set of Redis: the jobs in it stay, but no worker finds them. */
+  lose(state: State): void {
+    for (const job of this.jobs.values()) job.isLost ||= job.state === state;
+  }
+
   addBulk(added: AddedJob[]): Promise<void> {
     this.checkUp();
     for (const { data, opts } of added) {
       this.everAdded.add(opts.jobId);
       if (this.jobs.has(opts.jobId)) continue;
-      const job = new ModelJob(this, opts.jobId, data, opts.attempts);
+      const job = new ModelJob(this, opts.jobId, data, opts.attempts, this.now);
       if (opts.delay > 0) void job.moveToDelayed(this.time.now + opts.delay);
       this.jobs.set(job.id, job);
     }
@@ -121,6 +148,15 @@ export class BullModel {
     return Promise.resolve(this.runs.has(id) ? id : this.jobs.get(id));
   }
 
+  getWaitingCount(): Promise<number> {
+    return Promise.resolve([...this.jobs.values()].filter((job) => job.state === 'waiting' && !job.isLost).length);
+  }
+
+  async remove(id: string): Promise<void> {
+    this.checkUp();
+    this.jobs.delete(id);
+  }
+
   addRun(id: string): void {
     this.runs.add(id);
   }
@@ -129,11 +165,12 @@ export class BullModel {
   take(owner: Owner, wallMs: number): ModelJob | null {
     if (this.isDown) return null;
     const ready = [...this.jobs.values()].filter(
-      (job) => job.state === 'waiting' || (job.state === 'delayed' && job.runAt <= wallMs),
+      (job) => !job.isLost && (job.state === 'waiting' || (job.state === 'delayed' && job.runAt <= wallMs)),
     );
     const [next] = ready.sort((left, right) => left.priority - right.priority);
     if (!next) return null;
     next.state = 'active';
+    next.processedOn = wallMs;
     next.owner = owner;
     next.isWorkedOn = true;
     next.stalledAt = null;
@@ -156,7 +193,9 @@ export class BullModel {
 
   checkStalled(): void {
     for (const job of this.jobs.values()) {
-      if (job.state === 'active' && job.stalledAt !== null && job.stalledAt <= this.time.now) job.state = 'waiting';
+      const isStalled =
+        job.state === 'active' && !job.isLost && job.stalledAt !== null && job.stalledAt <= this.time.now;
+      if (isStalled) job.state = 'waiting';
     }
   }
 
@@ -170,7 +209,7 @@ export class BullModel {
       return;
     }
     if (error instanceof DelayedError) return;
-    if (job.state !== 'active') return;
+    if (job.state !== 'active' || job.isLost) return;
     if (error === null) {
       job.state = 'completed';
       return;

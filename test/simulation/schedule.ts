@@ -10,7 +10,7 @@ import { DeliveryPauses } from '../../src/webhooks/delivery-pauses.js';
 import { type PauseSubject, Webhook } from '../../src/webhooks/webhook.entity.js';
 import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import type { Random } from '../support/random.js';
-import { BullModel } from './bull-model.js';
+import { BullModel, QUEUE_DOWN, STATES } from './bull-model.js';
 import { crowdOrders, healthyOrders, type SimulatedOrder } from './crowd.js';
 import { type Paused, violations } from './invariants.js';
 import { BEHAVIOUR_COUNT, Receivers } from './receivers.js';
@@ -46,10 +46,12 @@ export class Schedule {
   private readonly paused: Paused[] = [];
   private readonly workers: SimulatedWorker[] = [];
   private readonly completed = new Set<string>();
+  /** What stopped a retry run, apart from a queue that was down. */
+  private readonly faults: string[] = [];
   private readonly hasCrowd: boolean;
 
   constructor(dataSource: DataSource, time: VirtualTime, random: Random) {
-    const config = loadConfig({ WEBHOOK_CONCURRENCY: String(SLOTS) });
+    const config = loadConfig({ QUEUE_URL: 'redis://127.0.0.1', WEBHOOK_CONCURRENCY: String(SLOTS) });
     const queue = new BullModel(time);
     const deliveryQueue = new DeliveryQueue(queue as never, config);
     const secrets = { of: () => Promise.resolve({ current: 'secret', next: null }) } as unknown as SigningSecrets;
@@ -58,11 +60,7 @@ export class Schedule {
     const chances = this.hasCrowd
       ? { crashChance: 0, pauseChance: 0 }
       : { crashChance: random.pick([0, 0.01, 0.05]), pauseChance: random.pick([0, 0.05]) };
-    const recorded = {
-      recordedAt: new Map<string, number>(),
-      outcomeAt: new Map<string, number>(),
-      nextAttempts: [],
-    };
+    const recorded = { recordedAt: new Map(), outcomeAt: new Map(), nextAttempts: [] };
     this.world = {
       time,
       random,
@@ -94,7 +92,7 @@ export class Schedule {
     await time.runUntil(START + END_MS, () => this.isOver());
     // Lets requests that are still open at a receiver end within this schedule.
     await time.runUntil(time.now + MINUTE);
-    return violations(dataSource, {
+    const broken = await violations(dataSource, {
       log: receivers.log,
       completed: this.completed,
       jobs: queue.everAdded,
@@ -105,6 +103,7 @@ export class Schedule {
       crowdShare: WORKERS,
       paused: this.paused,
     });
+    return [...this.faults, ...broken];
   }
 
   private startWorker(): void {
@@ -180,6 +179,7 @@ export class Schedule {
     const { time, random, queue } = this.world;
     const during = (): number => START + random.between(0, FAULTS_MS);
     for (let i = random.between(0, 3); i > 0; i -= 1) time.at(during(), () => queue.wipe());
+    for (let i = random.between(0, 2); i > 0; i -= 1) time.at(during(), () => queue.lose(random.pick(STATES)));
     for (let i = random.between(0, 2); i > 0; i -= 1) {
       const from = during();
       time.at(from, () => queue.setDown(true));
@@ -234,7 +234,7 @@ export class Schedule {
           .work(() => worker.retryRun.process({ data: { run } } as never))
           .then(
             () => queue.addRun(`run-${run}`),
-            () => undefined,
+            ({ message }: Error) => message !== QUEUE_DOWN && this.faults.push(`a retry run failed: ${message}`),
           );
       }
       this.everyRetryRun(moment + 2 * MINUTE);
