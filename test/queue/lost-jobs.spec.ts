@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { UnrecoverableError } from 'bullmq';
+import { getQueueToken } from '@nestjs/bullmq';
+import { type Queue, UnrecoverableError } from 'bullmq';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
+import { RETRY_RUN_QUEUE } from '../../src/webhooks/queue/retry-run.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';
 import { ManualWorker, TOKEN } from '../support/manual-worker.js';
@@ -103,6 +105,19 @@ describe('a PENDING webhook is delivered by a retry run', () => {
     await worker.running.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
+});
+
+test('a PENDING webhook that is due in an hour gets a delayed job after the queue has lost everything', async () => {
+  const { key, id } = await waitingOrder();
+  await updateWebhook(id, { nextAttemptAt: Date.now() + HOUR_MS });
+  await usher.removeJob(id);
+  const runs = usher.running.app.get<Queue>(getQueueToken(RETRY_RUN_QUEUE), { strict: false });
+  await eventually('a retry run found no previous one and added the job', async () => {
+    await runs.clean(0, 0, 'completed');
+    return (await usher.queue.getJobState(id)) === 'delayed';
+  });
+  await worker.running.resume();
+  expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attemptCount: 0 });
 });
 
 describe('a fifth attempt that was cut off', () => {
