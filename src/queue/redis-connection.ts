@@ -135,9 +135,15 @@ function primaryOf(url: URL): RedisOptions {
  */
 export async function checkRedis(url: URL, setting: string): Promise<RedisServer> {
   const { Connector: _, ...server } = primaryOf(url);
-  const redis = new Redis({ ...server, lazyConnect: true, retryStrategy: null, sentinelRetryStrategy: () => null });
+  // What listens there may take a connection and never answer: a load balancer without a server, another program.
+  const once: RedisOptions = {
+    retryStrategy: null,
+    sentinelRetryStrategy: () => null,
+    socketTimeout: CONNECT_TIMEOUT_MS,
+  };
+  const redis = new Redis({ ...server, lazyConnect: true, ...once });
   let fault: unknown;
-  redis.on('error', (error) => (fault = error));
+  redis.on('error', (error) => (fault = isSocketTimeout(error) ? Object.assign(error, { code: 'ETIMEDOUT' }) : error));
   try {
     await redis.connect();
     // SELECT is sent here: as a connection option, a database that does not exist causes an error that cannot be caught.
@@ -155,6 +161,8 @@ export async function checkRedis(url: URL, setting: string): Promise<RedisServer
     redis.disconnect();
   }
 }
+
+const isSocketTimeout = ({ message }: Error): boolean => message.startsWith('Socket timeout');
 
 /** The reason inside ioredis's message that all Sentinels are unreachable, which it also uses if they refuse. */
 function sentinelFault(url: URL, error: unknown): Error | null {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Connection, createConnection } from 'mysql2/promise';
 import { usherMigrations } from '../../src/database/migrator.js';
@@ -111,6 +113,14 @@ if (BACKEND === 'mariadb') {
       const url = closed(REDIS_URL, await freePort());
       const wanted = `cannot open ${hidden(url)}: connection refused; start it or correct QUEUE_URL`;
       await expectServerRefusal(withQueue(url), wanted);
+    });
+
+    test('takes a connection and never answers', async () => {
+      const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
+      await once(silent, 'listening');
+      const url = `redis://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+      await expectServerRefusal(withQueue(url), `cannot open ${url}: no answer; start it or correct QUEUE_URL`);
+      silent.close();
     });
 
     test('has no database of that number', async () => {
