@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { z } from 'zod';
 import { ClientApplications } from '../clients/client-applications.js';
 import { type Client, type ClientSecret, LEAKED } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
@@ -9,6 +10,7 @@ import { invalidFields, type Problem, unprocessable, validated } from '../http/p
 import { Limits } from '../limits/limits.module.js';
 import { idempotencyKeyErrors } from '../http/idempotency-key.js';
 import type { Actor } from '../values/actor.js';
+import { requiredId } from '../values/identifier.js';
 import { TestNotifications, type TestResult } from '../webhooks/api/test-notifications.js';
 import { DeliveryPauses } from '../webhooks/delivery-pauses.js';
 import { time } from '../webhooks/webhook-view.js';
@@ -19,6 +21,8 @@ import {
   type NewSecret,
   RotationRequest,
 } from './account-view.js';
+
+const PRESENTED = z.object({ presented: z.array(z.string()) });
 
 /** For each secret of a client, and for its portal: such changes are rare, and each is a row of the audit. */
 export const CHANGE_LIMIT: MinuteLimit = {
@@ -84,6 +88,7 @@ export class ClientAccount {
     const { notifyUrl } = validated(NewNotifyUrl, input, 'body', (given) =>
       this.clients.notifyUrlErrors(given.notifyUrl),
     );
+    requiredId(client?.id, 'the id of the client');
     const test = await this.tests.sendTo(client, notifyUrl);
     if (test.outcome !== 'delivered') throw sampleRefused(test);
     await checkAgain?.();
@@ -133,7 +138,7 @@ export class ClientAccount {
     secretId: string | null = null,
   ): Promise<AccountView> {
     this.countChange(clientId, secretId);
-    await this.rotation.finishWith(clientId, presented, actor);
+    await this.rotation.finishWith(clientId, validated(PRESENTED, { presented }).presented, actor);
     this.secrets.forget(clientId);
     return this.show(clientId);
   }

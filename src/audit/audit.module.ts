@@ -70,6 +70,8 @@ export class AuditLog implements OnModuleInit {
 
   /** With `manager` the row is part of its open transaction, and the line is logged after the commit. */
   async record(change: AuditChange, manager?: EntityManager): Promise<void> {
+    if (!AUDIT_ACTIONS.includes(change?.action))
+      throw new TypeError(`the action is ${String(change?.action)}; pass one of AUDIT_ACTIONS`);
     const event = await this.insert(change, manager ?? this.dataSource.manager);
     const { action, subject, actor, address } = event;
     // A Notify URL may contain a token, and logs are read by more people than the audit.

@@ -17,7 +17,7 @@ import {
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { type Actor, SYSTEM } from '../values/actor.js';
 import { emailFault } from '../values/email-address.js';
-import { newId } from '../values/identifier.js';
+import { newId, requiredFlag } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError, type NotifyUrlPolicy } from '../values/urls/notify-url.js';
 import { endOpenAuthorizations } from './authorization.entity.js';
 import { ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
@@ -81,7 +81,7 @@ export class ClientsService {
    * also revokes its tokens, codes and links, so that enabling it again does not make them valid.
    */
   async setDisabled(id: string, disabled: boolean, actor?: Actor): Promise<Client> {
-    if (!disabled) return this.change(id, { disabledAt: null }, { action: 'client.enabled', actor });
+    if (!requiredFlag(disabled)) return this.change(id, { disabledAt: null }, { action: 'client.enabled', actor });
     const disabledAt = await databaseNow(this.dataSource.manager);
     return this.change(id, { disabledAt, ...NEXT_GENERATION }, { action: 'client.disabled', actor });
   }

@@ -103,6 +103,7 @@ export const findManagersBy = (dataSource: DataSource, current: CurrentManager):
 
 /** The manager that the caller passes, or that of the open transaction in which it runs. */
 export function callersManager(dataSource: DataSource, options: TransactionOptions): EntityManager | undefined {
+  if (options === null) throw new TypeError('the options are null; pass the entity manager as { manager }, or nothing');
   const unknown = options.manager ? undefined : Object.keys(options).find((name) => name !== 'manager');
   if (unknown !== undefined) throw new TypeError(`${unknown} is not an option; pass the entity manager as { manager }`);
   const current = currentManagers.get(dataSource)?.();

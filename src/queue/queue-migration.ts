@@ -2,6 +2,7 @@ import * as bullmq from 'bullmq';
 import type { PoolClient } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dataSourceOf, isPostgres } from '../database/data-source.js';
+import { identifier } from '../options/option-kinds.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { createLimitTable, postgresSchema } from './postgres-pool.js';
 
@@ -18,7 +19,10 @@ export const queueMigrationName = (prefix: string): string =>
  * `prefix`: the option `queue.prefix` of UsherModule; its default is `usher-sandbox` or `usher-production`.
  * @throws StartUpError where the installed BullMQ is older than 6, which keeps no jobs on Postgres
  */
-export function usherQueueMigration({ prefix }: { prefix: string }): new () => MigrationInterface {
+export function usherQueueMigration(options: { prefix: string }): new () => MigrationInterface {
+  const { prefix } = Object(options) as typeof options;
+  if (identifier.check(prefix) === undefined)
+    throw new StartUpError(`usherQueueMigration() needs { prefix }, the option queue.prefix: ${identifier.wanted}`);
   checkKeepsJobsOnPostgres('usherQueueMigration()');
   return class implements MigrationInterface {
     readonly name = queueMigrationName(prefix);

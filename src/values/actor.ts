@@ -24,6 +24,8 @@ export function actor(kind: ActorKind, name: string, address: string | null): Ac
 
 /** Cuts what is longer than its column, because a long name must not prevent the change. */
 export function fitting({ name, address }: Actor): Actor {
+  if (typeof name !== 'string' || typeof (address ?? '') !== 'string')
+    throw new TypeError("the actor is invalid; pass an object like { name: 'operator:anna', address: null }");
   return {
     name: firstCharacters(name, MAX_ACTOR_LENGTH),
     address: address && firstCharacters(address, MAX_ACTOR_ADDRESS_LENGTH),

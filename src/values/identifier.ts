@@ -66,9 +66,15 @@ export const firstIdAt = (environment: Environment, ms: number | null): string |
 export const ID = /^[A-Za-z0-9]{22}$/;
 
 /** Refuses undefined and null: a `DataSource` can leave them out of a `where`, which then also finds the rows of others. */
-export function requiredId(id: string): string {
-  if (typeof id !== 'string') throw new TypeError(`the id is ${String(id)}; pass a string`);
+export function requiredId(id: string, name = 'the id'): string {
+  if (typeof id !== 'string') throw new TypeError(`${name} is ${String(id)}; pass a string`);
   return id;
+}
+
+/** Whether to disable: undefined would otherwise enable. */
+export function requiredFlag(disabled: boolean): boolean {
+  if (typeof disabled !== 'boolean') throw new TypeError(`disabled is ${String(disabled)}; pass true or false`);
+  return disabled;
 }
 
 /** The order's public key: standard Base64 of `MovieOrder:<id>` (specification 2.3). */

@@ -4,21 +4,31 @@ import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import {
+  AccountModule,
+  addUsherPaths,
   AuditLog,
   AuthModule,
   type Client,
+  ClientAccount,
   ClientApplications,
   ClientsService,
   ConnectedApplications,
+  DeliveryPauses,
   MembersService,
+  OrderList,
   OrdersModule,
   OrdersService,
+  OrderTotals,
   PortalLinks,
   PortalModule,
+  TokenService,
+  UndeliveredWebhooks,
   USHER_DATA_SOURCE,
   UsherHealth,
   UsherModule,
+  usherQueueMigration,
   WebhookModule,
+  WebhookResends,
   WebhookService,
 } from '../../src/index.js';
 import { RecordingWebhooks } from '../../src/testing/index.js';
@@ -40,8 +50,18 @@ const [clients, orders, webhooks, applications, connected, links, members, audit
   () => application.get(AuditLog, { strict: false }),
   () => application.get(UsherHealth, { strict: false }),
 ];
+const [account, pauses, resends, tokens, list, totals, undelivered] = [
+  () => application.get(ClientAccount, { strict: false }),
+  () => application.get(DeliveryPauses, { strict: false }),
+  () => application.get(WebhookResends, { strict: false }),
+  () => application.get(TokenService, { strict: false }),
+  () => application.get(OrderList, { strict: false }),
+  () => application.get(OrderTotals, { strict: false }),
+  () => application.get(UndeliveredWebhooks, { strict: false }),
+];
 const cyclic: Record<string, unknown> = {};
 cyclic.self = cyclic;
+const notifyUrl = 'https://partner.example/notify';
 const notification = { referenceId: 'R-1', clientId: 'partner', data: {} };
 /** What TypeScript would refuse. */
 const wrong = (value?: unknown) => value as never;
@@ -49,13 +69,13 @@ const wrong = (value?: unknown) => value as never;
 beforeAll(async () => {
   backend = await createBackend();
   const usher = UsherModule.forRoot({ ...optionsOn(backend), deliver: false });
-  @Module({ imports: [usher, AuthModule, OrdersModule, WebhookModule, PortalModule] })
+  @Module({ imports: [usher, AuthModule, OrdersModule, WebhookModule, PortalModule, AccountModule] })
   class HostModule {}
   application = await NestFactory.createApplicationContext(HostModule, { logger: false, abortOnError: false });
   // The default of TypeORM 0.3.
   const { options } = application.get<DataSource>(USHER_DATA_SOURCE, { strict: false });
   Object.assign(options, { invalidWhereValuesBehavior: { undefined: 'ignore', null: 'ignore' } });
-  ({ client } = await clients().create('Partner', 'https://partner.example/notify'));
+  ({ client } = await clients().create('Partner', notifyUrl));
   await webhooks().notify({ ...notification, clientId: client.id });
 });
 afterAll(async () => {
@@ -89,6 +109,32 @@ test.each<[string, () => Promise<unknown>, string]>([
   ['no client of a link', () => links().withdraw(wrong(), 'a link'), 'the id is undefined; pass a string'],
   ['no link', () => links().withdraw(client.id, wrong()), 'the id is undefined; pass a string'],
   ['the application of no client', () => applications().find(wrong()), 'the id is undefined; pass a string'],
+  [
+    'a text as an actor',
+    () => clients().rename(client.id, 'P', wrong('anna')),
+    "{ name: 'operator:anna', address: null",
+  ],
+  ['a number as an address', () => clients().rename(client.id, 'P', { name: 'a', address: wrong(1) }), 'the actor is'],
+  ['null as options', () => webhooks().notify(notification, wrong(null)), 'pass the entity manager as { manager }'],
+  ['whether to disable', () => clients().setDisabled(client.id, wrong()), 'disabled is undefined; pass true or false'],
+  ['no action', () => audit().record(wrong()), 'the action is undefined; pass one of AUDIT_ACTIONS'],
+  [
+    'the new URL of no client',
+    () => account().setNotifyUrl(wrong(), { notifyUrl }),
+    'the id of the client is undefined',
+  ],
+  ['a token of no client', () => tokens().token(wrong(), {}), 'the client has no grants; inject @CurrentClient()'],
+  ['a token of an id', () => tokens().refresh(wrong({ id: 'a' }), {}), 'the client has no grants; inject'],
+  ['no owner of a list', () => list().page(wrong({ clientId: 'a' })), 'an ownerId of null means all owners'],
+  ['no holder of totals', () => totals().of(wrong(), {}), 'an ownerId of null means all owners'],
+  [
+    'no owner of lines',
+    () => undelivered().page(wrong({ clientId: client.id })),
+    'an ownerId of null means all owners',
+  ],
+  ['no holder of a resend', () => resends().show(wrong(), 'an id'), 'an ownerId of null means all owners'],
+  ['the clients of no host', () => pauses().clientsAt(wrong()), 'the host is undefined; pass a string'],
+  ['no document', () => addUsherPaths(wrong(), wrong()), 'pass the OpenAPI document and the application'],
 ])('%s: a TypeError that says what to pass', async (_, call, message) => {
   const error: unknown = await call().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(TypeError);
@@ -156,6 +202,14 @@ test.each<[string, number, () => Promise<unknown>, string]>([
   ['a misspelt option', 400, () => links().create(client.id, wrong({ maychange: true })), 'did you mean mayChange?'],
   ['a misspelt check', 400, () => health().check('u', wrong({ maxOldestDue: 1 })), 'did you mean maxOldestDueMs?'],
   ['a text as an age', 400, () => health().check('u', { maxOldestDueMs: wrong('1m') }), 'must be at least 0'],
+  ['no secret', 400, () => account().finishRotation(client.id, wrong()), 'presented: is missing; it must be a list'],
+  ['no parameters', 400, () => tokens().token(client, wrong()), 'grant_type is missing'],
+  ['a misspelt criterion', 400, () => resends().startFor(wrong({ client: 'a' })), 'client: is not a known field'],
+  ['a text as webhooks', 400, () => resends().resendChosen(wrong('a')), 'webhookIds: must be a list'],
+  ['no resend', 404, () => resends().stop(wrong()), 'there is no resend undefined'],
+  ['no subject of a pause', 422, () => pauses().pause(wrong(), 'why'), 'the subject must be client:ID or host:'],
+  ['no reason', 422, () => pauses().pause(`client:${client.id}`, wrong()), 'the reason must have 1 to 500'],
+  ['no host', 422, () => Promise.resolve().then(() => pauses().checkHost(wrong())), 'the host must be that of'],
   ['an object as a Notify URL', 400, () => clients().create('P', wrong({})), 'must be an absolute http or https URL'],
 ])('%s: %d, with what to change', async (_, status, call, message) => {
   const error: unknown = await call().catch((thrown: unknown) => thrown);
@@ -171,4 +225,21 @@ test('a client that is created without a Notify URL has none, and an order of it
   expect(created.client.notifyUrl).toBeNull();
   const { notifyUrl: _, ...withoutUrl } = created.client;
   await expect(orders().create(wrong(withoutUrl), NEW_ORDER)).rejects.toMatchObject({ status: 422 });
+});
+
+test('resume() without a subject resumes nothing', async () => {
+  await pauses().pause('host:partner.example', 'maintenance');
+  await expect(pauses().resume(wrong())).rejects.toMatchObject({ status: 422 });
+  expect(await pauses().find('host:partner.example')).not.toBeNull();
+});
+
+test.each([undefined, {}, { prefix: '' }])('usherQueueMigration(%j): the error says what to pass', (given) => {
+  expect(() => usherQueueMigration(wrong(given))).toThrow('usherQueueMigration() needs { prefix }');
+});
+
+test('withdrawAll() outside a transaction says so', async () => {
+  const { manager } = application.get<DataSource>(USHER_DATA_SOURCE, { strict: false });
+  await expect(connected().withdrawAll('member', manager)).rejects.toThrow(
+    'the entity manager has no open transaction',
+  );
 });

@@ -4,7 +4,7 @@ import { AuditLog } from '../../audit/audit.module.js';
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { MAX_IDS } from '../../database/rows.js';
-import { inTransaction } from '../../database/sql.js';
+import { inTransaction, joinTransaction } from '../../database/sql.js';
 import type { Actor } from '../../values/actor.js';
 import { requiredId } from '../../values/identifier.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
@@ -57,7 +57,9 @@ export class ConnectedApplications {
 
   /** The same for all clients, in the caller's transaction: call it when an account is closed or its password is changed. */
   async withdrawAll(ownerId: string, manager: EntityManager): Promise<void> {
-    this.accessTokens.forgetGrants((await end(manager, { ownerId: requiredId(ownerId) })).grants);
+    const holder = { ownerId: requiredId(ownerId) };
+    const { grants } = await joinTransaction(this.dataSource, { manager }, (joined) => end(joined, holder));
+    this.accessTokens.forgetGrants(grants);
   }
 }
 

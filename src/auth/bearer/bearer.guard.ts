@@ -148,10 +148,12 @@ export const CurrentHolder = parameterFrom((context): Holder => {
  * The condition on the rows of a client and of a resource owner; null means all. Undefined is refused, because a `DataSource`
  * can leave it out of a `where`, which then also finds the rows of others.
  */
-export function heldBy({ clientId, ownerId }: { clientId: string | null; ownerId: string | null }) {
+export function heldBy(holder: { clientId: string | null; ownerId: string | null }) {
+  const { clientId, ownerId } = Object(holder) as typeof holder;
   if (clientId === undefined || ownerId === undefined)
     throw new TypeError(
-      'the client or the resource owner is undefined; inject @CurrentClient() behind BearerGuard, or ask ClientsService',
+      'the client or the resource owner is undefined; inject @CurrentClient() behind BearerGuard, or ask ClientsService; ' +
+        'an ownerId of null means all owners',
     );
   return { ...(clientId !== null && { clientId }), ...(ownerId !== null && { ownerId }) };
 }

@@ -7,7 +7,7 @@ import { databaseNow, inTransaction } from '../../database/sql.js';
 import { conflict, notFound, type Problem, unprocessable } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
-import { newId } from '../../values/identifier.js';
+import { newId, requiredFlag } from '../../values/identifier.js';
 import type { Account } from './account.entity.js';
 import { type Guesser, Passwords } from './passwords.js';
 
@@ -57,7 +57,7 @@ export abstract class Accounts<T extends Account> {
    * A disabled account cannot sign in. Disabling also ends its sessions, and the access that a member gave to applications.
    */
   async setDisabled(name: string, disabled: boolean, actor?: Actor): Promise<T> {
-    const disabledAt = disabled ? await databaseNow(this.dataSource.manager) : null;
+    const disabledAt = requiredFlag(disabled) ? await databaseNow(this.dataSource.manager) : null;
     return this.change(name, { disabledAt }, { action: `${this.kind}.${disabled ? 'disabled' : 'enabled'}`, actor });
   }
 

@@ -132,9 +132,11 @@ export class TokenService {
   }
 
   private check(client: Client, parameters: Parameters, accepted: readonly GrantType[]): GrantType {
+    if (!Array.isArray(client?.grantTypes))
+      throw new TypeError('the client has no grants; inject @CurrentClient() behind BasicGuard, or ask ClientsService');
     const wait = this.limiter?.count(limitKey(client.id)) ?? 0;
     if (wait > 0) throw tooManyTokenRequests(wait);
-    const grantType = grantTypeOf(parameters, client.id, accepted);
+    const grantType = grantTypeOf(Object(parameters), client.id, accepted);
     checkAllowed(client, grantType);
     checkScope(parameters);
     return grantType;

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import type { Holder } from '../../auth/bearer/bearer.guard.js';
+import { heldBy, type Holder } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { entityOf, type Row, runSql } from '../../database/statements/statement.js';
 import { validated } from '../../http/problem.js';
@@ -55,6 +55,8 @@ export class OrderList {
    * invalid. With `status: 'COMPLETED'` or `completedAfter` the list follows the completions: each one appears once.
    */
   async page(holder: Holder, query: unknown = {}): Promise<OrderPage> {
+    // Refuses an undefined client or owner, who would have no orders.
+    heldBy(holder);
     const { limit, ...checked } = validated(OrderQuery, query, 'query');
     const start = pageStart(holder, checked);
     const list = start.kind === 'completed' ? COMPLETED_ORDERS : ALL_ORDERS;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { z } from 'zod';
-import type { Holder } from '../../auth/bearer/bearer.guard.js';
+import { heldBy, type Holder } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { DatabaseClock } from '../../database/database-clock.js';
 import { type Row, runSql } from '../../database/statements/statement.js';
@@ -75,6 +75,8 @@ export class OrderTotals {
    * it may be deleted.
    */
   async of(holder: Holder, query: unknown): Promise<DayTotals> {
+    // Refuses an undefined client or owner, who would have no orders.
+    heldBy(holder);
     const { day } = validated(TotalsQuery, query, 'query');
     const begin = Date.parse(`${day}T00:00:00Z`);
     await this.checkDay(begin);

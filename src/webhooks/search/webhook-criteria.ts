@@ -1,5 +1,6 @@
 import { domainToUnicode } from 'node:url';
 import type { DataSource } from 'typeorm';
+import { z } from 'zod';
 import { dialectOf, tableOf } from '../../database/data-source.js';
 import type { Parameter } from '../../database/statements/statement.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
@@ -37,6 +38,11 @@ export const ANY_WEBHOOK: WebhookCriteria = {
   until: null,
   isSentAgain: null,
 };
+
+/** Only the names: a misspelt one would select the webhooks of all. */
+export const CRITERIA = z.strictObject(
+  Object.fromEntries([...Object.keys(ANY_WEBHOOK), 'endedSince', 'resendId'].map((name) => [name, z.unknown().optional()])),
+);
 
 /** SQL conditions on the row `w` that no index supports. Each row that is read costs time. */
 export function rowConditions(

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { z } from 'zod';
-import type { Holder } from '../../auth/bearer/bearer.guard.js';
+import { heldBy, type Holder } from '../../auth/bearer/bearer.guard.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Row, runSql } from '../../database/statements/statement.js';
 import { named, PageEnd, pageOf } from '../../http/operation.js';
@@ -100,7 +100,7 @@ export async function* undeliveredRows(
 ): AsyncGenerator<Row[], void> {
   const { cursor = '', limit = Infinity } = validated(UndeliveredQuery, query, 'query');
   // The cost does not depend on what was delivered.
-  const which = (['FAILED', 'PENDING'] as const).map((status) => ({ ...holder, status }));
+  const which = (['FAILED', 'PENDING'] as const).map((status) => ({ ...heldBy(holder), status }));
   let left = limit;
   for (let [after, most] = [cursor, PAGE]; left > 0;) {
     const { ids, last, isEnd } = await examined(dataSource, which, after, most);

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, type FindOptionsWhere, IsNull, Not } from 'typeorm';
+import { z } from 'zod';
 import type { AuditDetail } from '../../audit/audit-event.entity.js';
 import { AuditLog } from '../../audit/audit.module.js';
 import { heldBy } from '../../auth/bearer/bearer.guard.js';
@@ -7,12 +8,12 @@ import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { runSql } from '../../database/statements/statement.js';
 import { storedRequestId } from '../../http/exchange.js';
-import { conflict, notFound, type Problem } from '../../http/problem.js';
+import { conflict, notFound, type Problem, validated } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type Actor, fitting } from '../../values/actor.js';
 import { ID, newId } from '../../values/identifier.js';
 import { RetryRun } from '../queue/retry-run.js';
-import type { WebhookCriteria } from '../search/webhook-criteria.js';
+import { CRITERIA, type WebhookCriteria } from '../search/webhook-criteria.js';
 import { WebhookSearch } from '../search/webhook-search.js';
 import { Webhook } from '../webhook.entity.js';
 import type { ResendOptions } from '../webhook.service.js';
@@ -32,6 +33,8 @@ export interface StartOptions extends ResendOptions {
   /** Wait while the client has as many pending webhooks as the limit. Default: false, as for other resends of operators. */
   isLimited?: boolean;
 }
+
+const CHOSEN = z.object({ webhookIds: z.array(z.string()) });
 
 type Counts = Omit<ResendOutcome, 'refusals' | 'unknown'> & ResendOutcome['refusals'];
 
@@ -59,6 +62,7 @@ export class WebhookResends {
 
   /** The same for an operator: for all FAILED webhooks that fit the criteria. Returns the id of the request. */
   async startFor(criteria: Omit<WebhookCriteria, 'status'>, options: StartOptions = {}): Promise<string> {
+    validated(CRITERIA, criteria);
     const { clientId, referenceId, host, reason, isSentAgain, since, until, endedSince = null } = criteria;
     const { count, isMore } = await this.search.count({ ...criteria, status: 'FAILED' });
     const times = { madeSince: since, madeUntil: until, since: endedSince };
@@ -70,6 +74,7 @@ export class WebhookResends {
 
   /** Resends these webhooks for an operator now, as far as they are FAILED. Returns the id of the request. */
   async resendChosen(webhookIds: string[], options: StartOptions = {}): Promise<string> {
+    validated(CHOSEN, { webhookIds });
     const { id } = await this.insert({ webhookIds, selected: webhookIds.length }, options);
     await this.work.run(id, () => false);
     return id;
@@ -100,9 +105,9 @@ export class WebhookResends {
   }
 
   /** How far a request is. 404 if there is none with this id, or if it is of another client or owner, or an operator's. */
-  async show({ clientId, ownerId }: ResendHolder, id: string): Promise<ResendView> {
-    const holder = { ...heldBy({ clientId, ownerId }), ...(clientId !== null && { selected: Not(IsNull()) }) };
-    return resendView(await this.withOutcome(await found(this.dataSource.manager, { ...holder, id })));
+  async show(holder: ResendHolder, id: string): Promise<ResendView> {
+    const held = { ...heldBy(holder), ...(holder.clientId !== null && { selected: Not(IsNull()) }) };
+    return resendView(await this.withOutcome(await found(this.dataSource.manager, { ...held, id })));
   }
 
   /** Adds what became of each webhook until now. The cost grows with the number of those that were sent again. */
@@ -213,4 +218,4 @@ function detailOf(row: WebhookResend): AuditDetail {
   return Object.fromEntries(set) as AuditDetail;
 }
 
-export const unknownResend = (id: string): Problem => notFound(`there is no resend ${id.slice(0, 64)}`);
+export const unknownResend = (id: string): Problem => notFound(`there is no resend ${String(id).slice(0, 64)}`);
