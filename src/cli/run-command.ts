@@ -51,7 +51,21 @@ function programOf(isJson: boolean): Command {
     .configureOutput({ outputError: (text, write) => write(faultText('usher', oneLine(text), isJson)) })
     .exitOverride();
   for (const add of COMMANDS) add(program);
+  refuseRepeated(program);
   return program;
+}
+
+/** Commander would take the last value of an option that is given twice, which may not be the one that was meant. */
+function refuseRepeated(command: Command): void {
+  for (const option of command.options) {
+    let isGiven = false;
+    command.on(`option:${option.name()}`, () => {
+      if (isGiven && !option.isBoolean() && !option.variadic)
+        command.error(`option '${option.flags}' is given more than once`);
+      isGiven = true;
+    });
+  }
+  command.commands.forEach(refuseRepeated);
 }
 
 function addServe(program: Command): void {

@@ -16,6 +16,8 @@ const WRONG: [args: string[], wanted: string][] = [
   [['client', 'show', 'a', 'b'], "too many arguments for 'show'. Expected 1 argument but got 2."],
   [['client', 'set-notify-url', 'a'], "missing required argument 'url'"],
   [['client', 'set-contact', 'a'], 'give either an address or --none'],
+  [['client', 'create', '--name', 'A', '--name', 'B'], "option '--name <name>' is given more than once; see --help"],
+  [['client', 'rotate-secret', 'a', '--overlap', '1h', '--overlap=2h'], "option '--overlap <duration>' is given more"],
   [['certify'], 'the url is missing; see "usher certify --help"'],
   [
     ['certify', 'http://127.0.0.1:4000'],
