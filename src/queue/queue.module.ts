@@ -69,3 +69,12 @@ export const watchedQueue = (name: string): FactoryProvider => ({
       );
   },
 });
+
+/**
+ * Removes the job if no worker will take it, because Redis has lost its list, or has lost its content and it has ended. The
+ * queue would add no new job with its id. Only for jobs that are removed when they end.
+ */
+export async function removeLostJob(queue: Queue, id: string): Promise<void> {
+  const state = await (await queue.getJob(id))?.getState();
+  if (state && ['unknown', 'completed', 'failed'].includes(state)) await queue.remove(id);
+}

@@ -7,6 +7,12 @@ import type { TestUsher } from './usher.js';
 /** The token of the locks on the jobs that {@link ManualWorker.take} returns. */
 export const TOKEN = 'manual';
 
+/** The worker of the server for this queue. */
+export function workerOf(usher: TestUsher, queue: string): Worker {
+  const { all } = usher.running.app.get(Workers, { strict: false });
+  return all.find(({ worker }) => worker.name === queue)!.worker;
+}
+
 /** A BullMQ worker of the delivery jobs without a processor: the test takes jobs from it and says what becomes of them. */
 export class ManualWorker {
   private constructor(
@@ -16,8 +22,7 @@ export class ManualWorker {
   ) {}
 
   static of(usher: TestUsher): ManualWorker {
-    const { all } = usher.running.app.get(Workers, { strict: false });
-    const { worker } = all.find((one) => one.worker.name === WEBHOOK_QUEUE)!;
+    const worker = workerOf(usher, WEBHOOK_QUEUE);
     return new ManualWorker(worker, new Worker(worker.name, null, { ...worker.opts, autorun: false }));
   }
 

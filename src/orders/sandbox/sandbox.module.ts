@@ -6,7 +6,7 @@ import { ClientController, CurrentClient, CurrentResourceOwner } from '../../aut
 import type { Client } from '../../clients/client.entity.js';
 import { type HttpResponse, RequestActor, RequestId } from '../../http/exchange.js';
 import { conflict, notFound, Problem, unavailable, validated } from '../../http/problem.js';
-import { watchedQueue, PRODUCER } from '../../queue/queue.module.js';
+import { PRODUCER, removeLostJob, watchedQueue } from '../../queue/queue.module.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
@@ -61,6 +61,7 @@ export class SandboxOperator {
    */
   private async schedule(delay: number, job: CompletionJob): Promise<CompletionJob> {
     const jobId = orderIdOf(job.key) ?? job.key;
+    await removeLostJob(this.queue, jobId);
     await this.queue.add('complete', job, { jobId, delay, removeOnComplete: true, removeOnFail: true });
     return (await this.queue.getJob(jobId))?.data ?? job;
   }

@@ -7,6 +7,7 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
+import { removeLostJob } from '../../queue/queue.module.js';
 import { type RunJob, RunQueue } from '../../queue/run-queue.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -69,7 +70,7 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
   /** Adds the job of a request to resend, without waiting. If the queue is down, the next retry run adds it. */
   resend(id: string): void {
     const options = {
-      jobId: `resend-${id}`,
+      jobId: resendJobId(id),
       priority: RESEND_PRIORITY,
       removeOnComplete: true,
       removeOnFail: true,
@@ -95,7 +96,12 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
     const { now, isDue } = await this.contactMessages.look();
     await this.sweep.run(previous ? 'overdue' : 'all', now);
     if (isDue) this.contactMessages.startSending();
-    for (const id of await this.resends.running()) this.resend(id);
+    for (const id of await this.resends.running()) {
+      await removeLostJob(this.queue, resendJobId(id));
+      this.resend(id);
+    }
     return undefined;
   }
 }
+
+const resendJobId = (id: string): string => `resend-${id}`;
