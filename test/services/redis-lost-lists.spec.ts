@@ -33,10 +33,12 @@ afterAll(async () => {
 
 const queueOf = (name: string): Queue => usher.running.app.get<Queue>(getQueueToken(name), { strict: false });
 
+const redis = (): Redis =>
+  usher.running.app.get<QueueConnections>(QUEUE_CONNECTIONS, { strict: false }).producer as Redis;
+
 /** What an operator does who deletes keys one by one, or a Redis that evicts them. */
 async function lose(queue: Queue, key: string): Promise<void> {
-  const { producer } = usher.running.app.get<QueueConnections>(QUEUE_CONNECTIONS, { strict: false });
-  expect(await (producer as Redis).del(queue.toKey(key))).toBe(1);
+  expect(await redis().del(queue.toKey(key))).toBe(1);
 }
 
 /** By the key that an operator deletes: how a waiting job gets there. */
@@ -57,6 +59,19 @@ test.each(Object.keys(MOVES))('a webhook is delivered by a retry run when Redis 
   await worker.running.resume();
   expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   expect(receiver.of(key)).toHaveLength(1);
+});
+
+test('a job whose content is no JSON is added again, and does not keep a retry run from others', async () => {
+  await worker.pause();
+  const keys = [await client.completedOrder(), await client.completedOrder()];
+  for (const key of keys) {
+    const { id } = await usher.webhook(key, 'PENDING');
+    await eventually('its job is waiting', async () => (await usher.queue.getJobState(id)) === 'waiting');
+    if (key === keys[0]) await redis().hset(usher.queue.toKey(id), 'data', '{');
+  }
+  await lose(usher.queue, 'wait');
+  await worker.resume();
+  for (const key of keys) expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
 });
 
 test.each(['its list', 'its content'])('a resend is finished by a retry run when Redis has lost %s', async (lost) => {

@@ -113,7 +113,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
   }
 
   private async restartOne(webhookId: string, isSearchable: boolean): Promise<RestartResult> {
-    const job = await this.queue.getJob(webhookId);
+    const job = await this.queue.getJob(webhookId).catch((error: unknown) => this.removeUnreadable(webhookId, error));
     if (!job) return 'missing';
     // For a waiting job, Redis has to search the whole list.
     const state = job.finishedOn || isSearchable ? await job.getState() : null;
@@ -136,6 +136,12 @@ export class DeliveryQueue implements OnApplicationShutdown {
     // Of several concurrent calls one succeeds; for the others the job is already restarted.
     await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true }).catch(() => undefined);
     return 'restarted';
+  }
+
+  /** Redis has other content than JSON. No worker can read such a job, and it would end every retry run. */
+  private async removeUnreadable(webhookId: string, error: unknown): Promise<undefined> {
+    if (!(error instanceof SyntaxError)) throw error;
+    await this.queue.remove(webhookId);
   }
 }
 
