@@ -184,12 +184,6 @@ export const DELIVERY_MUTATIONS = [
     to: 'if (!state && !job) {',
   },
   {
-    name: 'a restarted job has none of its attempts left',
-    file: 'src/webhooks/queue/delivery.queue.ts',
-    from: 'resetAttemptsMade: true, resetAttemptsStarted: true',
-    to: 'resetAttemptsMade: false, resetAttemptsStarted: false',
-  },
-  {
     name: 'what a resumed pause holds is not released',
     file: 'src/webhooks/queue/sweep.ts',
     from: 'resumedAt: Not(IsNull())',

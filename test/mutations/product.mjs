@@ -598,6 +598,13 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/queue/lost-jobs.spec.ts',
   },
   {
+    name: 'a restarted job has none of its attempts left',
+    file: 'src/webhooks/queue/delivery.queue.ts',
+    from: 'resetAttemptsMade: true, resetAttemptsStarted: true',
+    to: 'resetAttemptsMade: false, resetAttemptsStarted: false',
+    caughtBy: 'test/queue/lost-jobs.spec.ts',
+  },
+  {
     name: 'after the queue has lost its data, webhooks that are due later get no job',
     file: 'src/webhooks/queue/retry-run.ts',
     from: "previous ? 'overdue' : 'all'",

@@ -104,6 +104,8 @@ describe('a PENDING webhook is delivered by a retry run', () => {
     expect(await usher.queue.getJobState(id)).toBe('failed');
     await worker.running.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
+    // The job has all its retries again.
+    expect((await usher.queue.getJob(id))?.attemptsMade).toBe(1);
   });
 });
 

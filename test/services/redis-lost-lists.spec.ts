@@ -62,7 +62,7 @@ test.each(Object.keys(MOVES))('a webhook is delivered by a retry run when Redis 
 });
 
 test('a job whose content is no JSON is added again, and does not keep a retry run from others', async () => {
-  await worker.pause();
+  await worker.running.pause();
   const keys = [await client.completedOrder(), await client.completedOrder()];
   for (const key of keys) {
     const { id } = await usher.webhook(key, 'PENDING');
@@ -70,7 +70,7 @@ test('a job whose content is no JSON is added again, and does not keep a retry r
     if (key === keys[0]) await redis().hset(usher.queue.toKey(id), 'data', '{');
   }
   await lose(usher.queue, 'wait');
-  await worker.resume();
+  await worker.running.resume();
   for (const key of keys) expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
 });
 
