@@ -150,8 +150,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'PKCE is not checked',
     file: 'src/auth/authorize/code-exchange.ts',
-    from: 'found.codeChallenge === challengeOf(verifier) && (',
-    to: '(',
+    from: 'if (found.codeChallenge !== challengeOf(verifier)) throw invalidCode(WRONG_VERIFIER);',
+    to: '',
     caughtBy: 'test/auth/authorize/refusals.spec.ts',
   },
   {

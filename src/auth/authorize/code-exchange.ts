@@ -22,6 +22,12 @@ interface Exchanged {
   tokens: NewTokens;
 }
 
+interface Refused {
+  reason: string;
+  /** The grant that a replay of the code ended. */
+  revoked: string | null;
+}
+
 /** Exchanges the code of an authorisation for tokens (RFC 6749 §4.1.3, RFC 7636 §4.6). */
 @Injectable()
 export class CodeExchange {
@@ -46,14 +52,15 @@ export class CodeExchange {
     const outcome = await inTransaction(this.dataSource, async (manager) => {
       if (!(await this.secrets.isStillValid(client, manager))) throw new ClientChanged();
       const found = await manager.findOneBy(Authorization, { codeDigest: digestToken(code) });
-      if (found?.clientId !== client.clientId) return null;
-      const isValid =
-        found.codeChallenge === challengeOf(verifier) && (redirectUri === null || redirectUri === found.redirectUri);
-      return isValid ? this.use(manager, client, found, address) : null;
+      if (found?.clientId !== client.clientId) throw unknownCode();
+      // Only the client of the code gets here, so these reasons reveal nothing to others.
+      if (found.codeChallenge !== challengeOf(verifier)) throw invalidCode(WRONG_VERIFIER);
+      if (redirectUri !== null && redirectUri !== found.redirectUri) throw invalidCode(WRONG_REDIRECT_URI);
+      return this.use(manager, client, found, address);
     });
-    if (outcome && 'tokens' in outcome) return outcome;
-    if (outcome) this.accessTokens.forgetGrants([outcome.revoked]);
-    throw invalidCode();
+    if ('tokens' in outcome) return outcome;
+    if (outcome.revoked !== null) this.accessTokens.forgetGrants([outcome.revoked]);
+    throw invalidCode(outcome.reason);
   }
 
   /** One conditional update decides which request uses the code. */
@@ -62,7 +69,7 @@ export class CodeExchange {
     client: Requester,
     { formDigest, ownerId }: Authorization,
     address: string | null,
-  ): Promise<Exchanged | { revoked: string } | null> {
+  ): Promise<Exchanged | Refused> {
     const { environment, accessTokenSeconds, refreshTokenSeconds } = this.options;
     const now = await databaseNow(manager);
     const grantId = newId(environment, now);
@@ -84,21 +91,23 @@ export class CodeExchange {
     return { grantId, tokens };
   }
 
-  /** Null if the code has only expired, or if another replay has revoked the grant already. */
+  /** Revokes nothing if the code has only expired, or if another replay has revoked the grant already. */
   private async revoke(
     manager: EntityManager,
     { clientId }: Requester,
     formDigest: string,
     address: string | null,
-  ): Promise<{ revoked: string } | null> {
+  ): Promise<Refused> {
     const used = await manager.findOne(Authorization, { where: { formDigest }, lock: { mode: 'pessimistic_write' } });
-    if (!used?.grantId) return null;
+    if (!used) throw unknownCode();
+    if (used.usedAt === null) return { reason: EXPIRED, revoked: null };
+    if (used.grantId === null) return { reason: USED, revoked: null };
     await manager.update(Authorization, { formDigest }, { grantId: null });
     await revokeGrants(manager, { id: used.grantId });
     const detail = { owner: used.ownerId, grant: used.grantId };
     const by = actor('client', clientId, address);
     await this.audit.record({ action: 'code.replayed', subject: `client:${clientId}`, actor: by, detail }, manager);
-    return { revoked: used.grantId };
+    return { reason: USED, revoked: used.grantId };
   }
 }
 
@@ -109,8 +118,14 @@ const VERIFIER_RULE = 'code_verifier must have 43 to 128 characters: letters, di
 /** RFC 7636 §4.2, S256. */
 const challengeOf = (verifier: string): string => hash('sha256', verifier, 'base64url');
 
-export const invalidCode = (): OAuthError =>
-  new OAuthError(
-    'invalid_grant',
-    'the code is unknown, expired or already used, or code_verifier or redirect_uri differs; start again',
-  );
+const WRONG_VERIFIER =
+  'the SHA-256 of code_verifier in base64url is not the code_challenge of the authorisation request';
+const WRONG_REDIRECT_URI =
+  'redirect_uri differs from that of the authorisation request; send the same one, or leave it out';
+const EXPIRED = 'the code has expired; start again, and exchange the code at once';
+const USED = 'the code was used before, so its tokens are revoked; start again';
+
+const invalidCode = (reason: string): OAuthError => new OAuthError('invalid_grant', reason);
+
+export const unknownCode = (): OAuthError =>
+  invalidCode('the code is unknown, expired or withdrawn, or was issued to another client; start again');

@@ -1,6 +1,6 @@
 import { answer, type Operation, operations } from '../../http/operation.js';
 import { issuerOf } from '../authorize/authorization-site.js';
-import { invalidCode } from '../authorize/code-exchange.js';
+import { unknownCode } from '../authorize/code-exchange.js';
 import { metadataPath, noPublicUrl, serverMetadata } from '../metadata/metadata.module.js';
 import {
   Introspection,
@@ -43,7 +43,7 @@ export function tokenOperations(environment: Environment): Operation[] {
         () => grantTypeOf({ grant_type: 'password' }, CLIENT, TOKEN_GRANTS),
         () => checkAllowed({ grantTypes: [] }, 'client_credentials'),
         invalidRefreshToken(),
-        invalidCode(),
+        unknownCode(),
         () => checkScope({ scope: 'orders' }),
         tooManyTokenRequests(60),
       ],

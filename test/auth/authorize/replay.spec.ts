@@ -112,6 +112,26 @@ describe('a code', () => {
     expect((await exchange(client, code)).status).toBe(200);
   });
 
+  test('is refused with what is wrong with it, to its own client only', async () => {
+    const code = await newCode();
+    const wrong = { code_verifier: 'w'.repeat(43), redirect_uri: 'https://other.example/' };
+    const refusal = async (by: TestClient, fields = {}) => (await exchange(by, code, fields)).body.error_description;
+    expect(await refusal(client, wrong)).toMatch(/code_verifier/);
+    expect(await refusal(client, { redirect_uri: wrong.redirect_uri })).toMatch(/redirect_uri/);
+    const other = await application(usher);
+    expect(await refusal(other, wrong)).toBe(await refusal(other));
+    const { manager } = usher.dataSource;
+    const row = { codeDigest: digestToken(code) };
+    const { expiresAt } = await manager.findOneByOrFail(Authorization, row);
+    await manager.update(Authorization, row, { expiresAt: 0 });
+    expect(await refusal(client)).toMatch(/has expired/);
+    await manager.update(Authorization, row, { expiresAt });
+    expect((await exchange(client, code)).status).toBe(200);
+    expect(await refusal(client)).toMatch(/used before/);
+    expect(await refusal(client)).toMatch(/used before/);
+    expect(await refusal(other)).toMatch(/unknown/);
+  });
+
   test.each(['', null])('is exchanged with the redirect_uri %j, which counts as left out', async (redirect_uri) => {
     expect((await exchange(client, await newCode(), { redirect_uri })).status).toBe(200);
   });
