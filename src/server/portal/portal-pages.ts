@@ -7,7 +7,8 @@ import { html } from '../../http/html.js';
 import { inputField } from '../../http/pages/fields.js';
 import { listPage, partOf } from '../../http/pages/list.js';
 import { notice, table } from '../../http/pages/parts.js';
-import { pagesWith } from '../../http/pages/site.js';
+import { faultText, pagesWith } from '../../http/pages/site.js';
+import { Problem } from '../../http/problem.js';
 import { OrderTotals } from '../../orders/list/order-totals.js';
 import { shownAmount } from '../../orders/movie-order.js';
 import { OrdersModule } from '../../orders/orders.module.js';
@@ -78,27 +79,37 @@ const portalPages = pagesWith(
         show: async (visit) => {
           const { id: clientId, query } = visit;
           const { day = new Date().toISOString().slice(0, 10) } = query;
-          const { currencies } = await totals.of({ clientId, ownerId: null }, { day });
+          const sums = await totals.of({ clientId, ownerId: null }, { day }).catch(invalidDay);
+          const fault = 'fault' in sums ? sums.fault : undefined;
           const body = html`<form class="filter" method="get" action="${visit.path}">
-              ${inputField({ name: 'day', label: 'Day (UTC)', value: day })} <button>Show the totals</button>
+              ${inputField({ name: 'day', label: 'Day (UTC)', value: day, fault })} <button>Show the totals</button>
             </form>
-            ${table(
-              {
-                Currency: 'currencyCode',
-                Completed: { number: 'count' },
-                'To pay': { number: ({ payableAmount, currencyCode }) => shownAmount(payableAmount, currencyCode) },
-              },
-              currencies,
-              'No order was completed on this day.',
-            )}
+            ${
+              sums.currencies &&
+              table(
+                {
+                  Currency: 'currencyCode',
+                  Completed: { number: 'count' },
+                  'To pay': { number: ({ payableAmount, currencyCode }) => shownAmount(payableAmount, currencyCode) },
+                },
+                sums.currencies,
+                'No order was completed on this day.',
+              )
+            }
             <h2>The newest orders</h2>
             ${table(ORDER_COLUMNS, await reader.ordersOf(clientId, MAX_ORDERS), 'Your orders will be here.')}`;
-          return { title: 'Orders', body };
+          return { title: 'Orders', body, ...(fault && { status: 400 }) };
         },
       },
     ];
   },
 );
+
+/** The page then has the form with the fault, and the newest orders. */
+function invalidDay(error: unknown) {
+  if (error instanceof Problem && error.getStatus() === 400) return { currencies: null, fault: faultText(error) };
+  throw error;
+}
 
 const PAGES = [portalPages, notificationsPages, webhookPages, clientPages, auditPages];
 
