@@ -186,8 +186,11 @@ export AUTH_URL=${quoted(authUrl)} CLIENT_ID=${quoted(id)} CLIENT_SECRET=${quote
 # Gets a token. The next commands are at ${authUrl}/docs/quick-start
 eval "$(curl -s "$AUTH_URL/docs/shell.sh")"`;
 
-/** A word of a POSIX shell that means exactly this text. */
-export const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+/** A word of a POSIX shell that means exactly this text. Pages replace bidirectional controls, so `printf` makes them. */
+export const quoted = (text: string) =>
+  `'${text.replaceAll("'", "'\\''").replace(/\p{Bidi_Control}/gu, (char) => `'"$(printf '${octal(char)}')"'`)}'`;
+
+const octal = (char: string) => [...Buffer.from(char)].map((byte) => `\\${byte.toString(8)}`).join('');
 
 const LINK = { button: 'Make a link', kind: 'primary' } as const;
 const MAY_CHANGE = 'Whoever opens it may also change the Notify URL, the contact and the secret';

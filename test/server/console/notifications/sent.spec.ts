@@ -21,7 +21,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-const BOOKING = `O'Brien "x" $HOME \\ \`id\` <b> 🎬`;
+const BOOKING = `O'Brien "x" $HOME \\ \`id\` <b> 🎬 שלום\u200f!`;
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 const decoded = (text: string): string =>
   text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name] ?? '');
