@@ -41,7 +41,9 @@ export const ANY_WEBHOOK: WebhookCriteria = {
 
 /** Only the names: a misspelt one would select the webhooks of all. */
 export const CRITERIA = z.strictObject(
-  Object.fromEntries([...Object.keys(ANY_WEBHOOK), 'endedSince', 'resendId'].map((name) => [name, z.unknown().optional()])),
+  Object.fromEntries(
+    [...Object.keys(ANY_WEBHOOK), 'endedSince', 'resendId'].map((name) => [name, z.unknown().optional()]),
+  ),
 );
 
 /** SQL conditions on the row `w` that no index supports. Each row that is read costs time. */
