@@ -131,7 +131,7 @@ async function serve(
       const serverClosed = close(server);
       await multiplexer.close();
       try {
-        await db.close();
+        if (!multiplexer.hasCrashed) await db.close();
       } finally {
         await multiplexer.destroyStreams();
         await serverClosed;

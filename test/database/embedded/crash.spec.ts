@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
@@ -84,4 +85,28 @@ test('exactly one of five processes that start at once is the owner', async () =
   expect(await race(folder, 'own')).toEqual([...refused, 'owner']);
   expect(await race(folder, 'join')).toEqual(['guest', 'guest', 'guest', 'guest', 'owner']);
   expect(await readdir(folder)).toEqual(['postgres']);
+});
+
+test('a database that has stopped itself says so to every connection, and its process can close it', async () => {
+  const folder = await folders.initialised();
+  const log = join(folder, 'postgres/pg_wal');
+  const database = await openEmbeddedPostgres(folder, 'own');
+  const pool = new pg.Pool(database.connection);
+  pool.on('error', () => undefined);
+  await pool.query('CREATE TABLE item (n int)');
+  // Without a place for the next file of its log, Postgres panics, as on a full disk.
+  await rename(log, `${log}-away`);
+  const stopped = { code: '57P02', message: expect.stringMatching(/has stopped \(could not create.*; restart/) };
+  await expect(pool.query('INSERT INTO item VALUES (1); SELECT pg_switch_wal()')).rejects.toMatchObject(stopped);
+  await expect(pool.query('SELECT 1')).rejects.toMatchObject(stopped);
+  await pool.end();
+  await database.close();
+
+  await rename(`${log}-away`, log);
+  const again = await openEmbeddedPostgres(folder, 'own');
+  const client = new pg.Client(again.connection);
+  await client.connect();
+  expect((await client.query('SELECT n FROM item')).rowCount).toBeLessThanOrEqual(1);
+  await client.end();
+  await again.close();
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { UnusableFolderError } from '../../../src/database/embedded/folder/data-folder.js';
+import { explain, UnusableFolderError } from '../../../src/database/embedded/folder/data-folder.js';
 import { type EmbeddedPostgres, FolderInUseError, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
 import { faultLine } from '../../../src/server/fault.js';
 import { copyTemplate } from '../../support/embedded-template.js';
@@ -208,4 +208,12 @@ describe('a folder that cannot be used is refused with the reason in one line:',
     expect(await refusal(folder)).toContain('is not a database');
     await until(async () => (await readdir(folder)).every((name) => !name.endsWith('.sock')));
   });
+});
+
+test.each([
+  ['FATAL:  could not write lock file "postmaster.pid": No space left on device', new Error('PGlite failed')],
+  // What PGlite throws while it creates a database.
+  ['', { name: 'ErrnoError', errno: 51 }],
+])('on a full disk an operator is not told to move the data away', async (stderr, error) => {
+  expect(await explain('/data', stderr, error)).toBe('The disk of /data is full; make room on it and start again');
 });

@@ -150,12 +150,21 @@ async function start(dataDir: string): Promise<PGlite> {
   }
 }
 
-async function explain(dataDir: string, stderr: string, error: unknown): Promise<string> {
+/** Why PGlite did not start, and what to do; `stderr` is what it printed. */
+export async function explain(dataDir: string, stderr: string, error: unknown): Promise<string> {
   const [, supported] = /not compatible with this version ([\d.]+)/.exec(stderr) ?? [];
   if (supported) {
     const found = (await readFile(join(dataDir, 'PG_VERSION'), 'utf8')).trim();
     return `The database in ${dataDir} was made by Postgres ${found} and this is ${supported}; use the release that made it, or move the folder away to start with an empty database`;
   }
-  const [fatal = String(error)] = /(?:FATAL|PANIC):.*/.exec(stderr) ?? [];
+  const [fatal = textOf(error)] = /(?:FATAL|PANIC):.*/.exec(stderr) ?? [];
+  if (/No space left/.test(fatal)) return `The disk of ${dataDir} is full; make room on it and start again`;
   return `The database in ${dataDir} does not start: ${fatal}. Move the folder away to start with an empty database`;
+}
+
+/** Errors of PGlite's file system are no `Error` and have only the number of WASI. */
+function textOf(error: unknown): string {
+  const { errno } = error as { errno?: number };
+  if (errno === 51) return 'No space left on device';
+  return error instanceof Error ? String(error) : JSON.stringify(error);
 }

@@ -111,8 +111,7 @@ export class Connection {
     await session.yieldToEventLoop();
     if (this.#disconnecting) return undefined;
     if (!alreadyHolds) await session.setSearchPath(this.#searchPath);
-    const reply = await session.execute(batch.bytes);
-    if (batch.complete && !reply.status) throw new Error('the embedded database returned no ReadyForQuery');
+    const reply = await session.execute(batch.bytes, batch.complete);
     this.#recordChanges(batch, reply);
     if (reply.status === 'I') await this.#finishTransaction(reply);
     else queue.markIdle();

@@ -44,6 +44,10 @@ export class Multiplexer {
     return Object.assign(client, socketMethods(client));
   }
 
+  get hasCrashed(): boolean {
+    return this.shared.session.hasCrashed;
+  }
+
   /** Rolls back open transactions and ends every connection. */
   async close(): Promise<void> {
     this.#closed = true;

@@ -11,6 +11,7 @@ export const DEFAULT_SEARCH_PATH = 'public';
 export class Session {
   #searchPath = DEFAULT_SEARCH_PATH;
   #busySince = performance.now();
+  #crash: ProtocolError | undefined;
 
   constructor(private readonly db: Pick<PGlite, 'execProtocolRawStream'>) {}
 
@@ -20,12 +21,23 @@ export class Session {
     this.#busySince = performance.now();
   }
 
-  async execute(bytes: Buffer): Promise<Reply> {
+  /** Whether PGlite has stopped itself. It must not be called again, because that call might never return. */
+  get hasCrashed(): boolean {
+    return this.#crash !== undefined;
+  }
+
+  /** `complete`: whether the bytes ask for a ReadyForQuery. Without it PGlite has stopped, as after a PANIC. */
+  async execute(bytes: Buffer, complete = true): Promise<Reply> {
+    if (this.#crash) throw this.#crash;
     const parts: Buffer[] = [];
     // Copied, because the bytes are a view of PGlite's memory. A database in a folder needs no syncToFs.
     const onRawData = (part: Uint8Array): void => void parts.push(Buffer.from(part));
     await this.db.execProtocolRawStream(bytes, { syncToFs: false, onRawData });
-    return readReply(Buffer.concat(parts));
+    const reply = readReply(Buffer.concat(parts));
+    if (reply.status || !complete) return reply;
+    const reason = reply.error ?? 'it returned no ReadyForQuery';
+    this.#crash = new ProtocolError('57P02', `the embedded database has stopped (${reason}); ${remedyFor(reason)}`);
+    throw this.#crash;
   }
 
   /** Runs the statements and returns the first value of the first row. */
@@ -47,6 +59,9 @@ export class Session {
     return this.#searchPath;
   }
 }
+
+const remedyFor = (reason: string): string =>
+  /No space left/.test(reason) ? 'make room on the disk and restart this process' : 'restart this process';
 
 /** Grants the one database session to one client at a time, first come, first served. */
 export class SessionQueue<Client> {
