@@ -25,8 +25,7 @@ const NEEDED: ReadonlyMap<unknown, string[]> = new Map(
 export function grantTypeOf(body: Parameters, clientId: string, accepted: readonly GrantType[]): GrantType {
   const given = body.grant_type;
   const likely = accepted.length === 1 && textFault(body, 'grant_type') !== null ? accepted[0] : given;
-  const needed = NEEDED.get(likely) ?? [];
-  refuse([...credentialFaults(body, clientId), ...textFaults(body, ['grant_type', ...needed])]);
+  refuse([...credentialFaults(body, clientId), ...textFaults(body, ['grant_type', ...(NEEDED.get(likely) ?? [])])]);
   const grantType = accepted.find((one) => one === given);
   if (!grantType) throw unsupported(given, accepted);
   return grantType;

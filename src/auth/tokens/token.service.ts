@@ -143,9 +143,8 @@ export class TokenService {
   }
 
   private async issue(requester: Requester): Promise<TokenResponse> {
-    const { environment } = this.options;
-    const { tokens, digests } = newTokens(environment);
-    const id = newId(environment, await this.clock.now());
+    const { tokens, digests } = newTokens(this.options.environment);
+    const id = newId(this.options.environment, await this.clock.now());
     await this.store.issue({ id, ...requester, ...digests });
     this.events.issued('token.issued', { client: requester.clientId, grant: id }, '/auth/token');
     return this.respond(tokens);
