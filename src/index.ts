@@ -112,9 +112,9 @@ export async function addUsherPaths<T extends HostDocument>(
   document: T,
   application: INestApplicationContext,
 ): Promise<T> {
-  // Loaded at its first use, because the descriptions of all operations take time.
   if (!Object(document).paths || typeof application?.get !== 'function')
     throw new TypeError('pass the OpenAPI document and the application: addUsherPaths(document, app)');
+  // Loaded at its first use, because the descriptions of all operations take time.
   const { addPaths } = await import('./server/openapi/host-document.js');
   return addPaths(document, application);
 }

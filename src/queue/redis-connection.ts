@@ -135,13 +135,13 @@ function primaryOf(url: URL): RedisOptions {
  */
 export async function checkRedis(url: URL, setting: string): Promise<RedisServer> {
   const { Connector: _, ...server } = primaryOf(url);
-  // What listens there may take a connection and never answer: a load balancer without a server, another program.
-  const once: RedisOptions = {
+  const singleTry: RedisOptions = {
     retryStrategy: null,
     sentinelRetryStrategy: () => null,
+    // A load balancer without a server, or another program, may take the connection and never answer.
     socketTimeout: CONNECT_TIMEOUT_MS,
   };
-  const redis = new Redis({ ...server, lazyConnect: true, ...once });
+  const redis = new Redis({ ...server, lazyConnect: true, ...singleTry });
   let fault: unknown;
   redis.on('error', (error) => (fault = isSocketTimeout(error) ? Object.assign(error, { code: 'ETIMEDOUT' }) : error));
   try {

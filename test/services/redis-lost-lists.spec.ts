@@ -61,7 +61,7 @@ test.each(Object.keys(MOVES))('a webhook is delivered by a retry run when Redis 
   expect(receiver.of(key)).toHaveLength(1);
 });
 
-test('a job whose content is no JSON is added again, and does not keep a retry run from others', async () => {
+test('a job whose content is not JSON is added again, and does not keep a retry run from others', async () => {
   await worker.running.pause();
   const keys = [await client.completedOrder(), await client.completedOrder()];
   for (const key of keys) {

@@ -55,7 +55,7 @@ export class OrderList {
    * invalid. With `status: 'COMPLETED'` or `completedAfter` the list follows the completions: each one appears once.
    */
   async page(holder: Holder, query: unknown = {}): Promise<OrderPage> {
-    // Refuses an undefined client or owner, who would have no orders.
+    // Refuses an undefined client or owner: the answer would be empty.
     heldBy(holder);
     const { limit, ...checked } = validated(OrderQuery, query, 'query');
     const start = pageStart(holder, checked);

@@ -75,7 +75,7 @@ export class OrderTotals {
    * it may be deleted.
    */
   async of(holder: Holder, query: unknown): Promise<DayTotals> {
-    // Refuses an undefined client or owner, who would have no orders.
+    // Refuses an undefined client or owner: the answer would be empty.
     heldBy(holder);
     const { day } = validated(TotalsQuery, query, 'query');
     const begin = Date.parse(`${day}T00:00:00Z`);

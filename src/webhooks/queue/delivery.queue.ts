@@ -138,7 +138,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
     return 'restarted';
   }
 
-  /** Redis has other content than JSON. No worker can read such a job, and it would end every retry run. */
+  /** For a job whose content is not JSON. No worker can read it, and it would end every retry run. */
   private async removeUnreadable(webhookId: string, error: unknown): Promise<undefined> {
     if (!(error instanceof SyntaxError)) throw error;
     await this.queue.remove(webhookId);
